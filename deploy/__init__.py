@@ -1,13 +1,13 @@
-"""A model elsewhere: other file formats, commands, containers.
+"""Deployment: other file formats, commands, containers.
 
 - `program`: a loaded model as a stateless graph with weights; `sampling`: inputs on which files are
-  compared; `refusals`: why a model is not exported.
-- `onnx`, `lite`, `tfjs`: converters, files and their verification; `lite` and `tfjs` read, too.
-- `tokenizer`: the steps of a model on strings, as data.
-- `models`: kinds of model files, and how each is run.
-- `score`: files of rows through a model; `upgrade`: programs of TensorFlow 1 rewritten.
+    compared; `refusals`: errors of exports.
+- `onnx`, `lite`, `tfjs`: converters, files, their verification; `lite` and `tfjs` read files, too.
+- `tokenizer`: the string processing of a model as data.
+- `models`: the kinds of model files, and how each is run.
+- `score`: batch prediction on files of rows; `upgrade`: migration of TensorFlow 1 programs.
 - `cli`: the commands of `pinnace`, one file each.
-- `containers`, `kubernetes`, `systemd`: how the server is run.
+- `containers`, `kubernetes`, `systemd`: deployments of the server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.deploy import tfjs as tfjs
 
 
-if not TYPE_CHECKING:  # a checker that saw this would let every typo pass
+if not TYPE_CHECKING:  # else type checkers would accept any attribute
 
     def __getattr__(name: str) -> ModuleType:
         if name in {"cli", "lite", "onnx", "tfjs"}:

@@ -1,4 +1,4 @@
-"""Errors of an export: which ops and nodes a format cannot hold, with the user's lines."""
+"""Errors of an export: the unsupported ops and nodes, with the user's source lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from typing import Any
 
 from pinnace.framework.errors import UnimplementedError
 
-_ABOUT_RANKS = ("the rank of", "how many axes")
+_ABOUT_RANKS = ("the rank of", "the length of", "the lengths of")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An op that has no counterpart, where it stands.
+    """An op without a counterpart in the format, and its nodes.
 
     Attributes:
-        op: its name.
-        reason: why.
-        nodes: names of the nodes, each with the line that called it, if that is known.
+        op: the op's name.
+        reason: why it is refused.
+        nodes: names of the nodes, each with the line that called it, or None.
     """
 
     op: str
@@ -24,17 +24,17 @@ class Refusal:
     nodes: tuple[tuple[str, str | None], ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The refusal as a dict for JSON."""
         nodes = [{"node": name, "called_at": source} for name, source in self.nodes]
         return {"op": self.op, "reason": self.reason, "nodes": nodes}
 
 
 class UnconvertibleError(UnimplementedError):
-    """The format has no counterpart for this use of an op, or of a loop; the message says why."""
+    """The format has no counterpart for this use of an op or loop; the message gives the reason."""
 
 
 class ExportRefusedError(UnimplementedError):
-    """The model has ops that the format has no counterpart for.
+    """The model has ops without a counterpart in the format.
 
     Attributes:
         refusals: all of them.
@@ -46,10 +46,10 @@ class ExportRefusedError(UnimplementedError):
 
 
 def refused(name: str, refusals: Sequence[Refusal], form: str = "ONNX") -> ExportRefusedError:
-    """The error for a program's ops.
+    """The error for a program with unsupported ops.
 
     Args:
-        name: of the program.
+        name: the program's name.
         refusals: one for each op and reason.
         form: the format's name.
     """
@@ -65,15 +65,15 @@ def refused(name: str, refusals: Sequence[Refusal], form: str = "ONNX") -> Expor
 
 
 def with_hint(error: ExportRefusedError) -> ExportRefusedError:
-    """The refusal of a program with values of unknown rank, which a sample would tell.
+    """The error with the advice to give a sample, if unknown ranks are the reason.
 
     Args:
-        error: as it is if ranks are not the reason.
+        error: returned unchanged for other reasons.
     """
     if not any(word in one.reason for one in error.refusals for word in _ABOUT_RANKS):
         return error
     hint = (
-        "\n  Try: sample= with inputs of the kind to come: values inside, whose number of axes is "
-        "unknown, have as many as there"
+        "\n  Try: sample= with typical inputs: values of unknown rank then get the rank that they "
+        "have for it"
     )
     return ExportRefusedError(error.message + hint, error.refusals)

@@ -1,4 +1,4 @@
-"""SIGTERM as an exception: what a command has begun is taken back on the way out."""
+"""SIGTERM as an exception, so that commands clean up on exit."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_AGAIN_S = 0.01  # after an exception that Python swallowed
-_HAS_TIMERS = hasattr(signal, "setitimer")  # Windows has none, and ends processes without a signal
+_AGAIN_S = 0.01  # delay after an exception that Python swallowed
+_HAS_TIMERS = hasattr(signal, "setitimer")  # not on Windows, which has no SIGTERM either
 
 
 @contextlib.contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Inside, SIGTERM raises `SystemExit(143)` in the main thread; elsewhere nothing changes.
+    """Let SIGTERM raise `SystemExit(143)` in the main thread; no effect in other threads.
 
-    A signal that comes while a `__del__` or a callback of C runs raises there, and Python swallows
-    the exception: then it is raised again, a moment later.
+    If the signal arrives during a `__del__` or a C callback, Python swallows the exception: it is
+    then raised again a moment later.
 
     Source:
-        128 + the signal's number is how shells tell that a signal ended a process.
+        Shells report a process that a signal ended as 128 + the signal's number.
     """
     try:
         before = signal.signal(signal.SIGTERM, _terminate)
-    except ValueError:  # not the main thread, which alone hears of signals
+    except ValueError:  # not the main thread, where signals are handled
         yield
         return
     hook = sys.unraisablehook
@@ -49,7 +49,7 @@ def sigterm_raises() -> Iterator[None]:
 
 
 class _Terminated(SystemExit):
-    """As SystemExit; a class of its own tells it from those of the user's code."""
+    """SystemExit caused by a signal, a class of its own to distinguish it from the user's exits."""
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

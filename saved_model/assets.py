@@ -22,7 +22,7 @@ _COLLECTION = "saved_model_assets"
 
 
 def name_assets(assets: Iterable[Asset]) -> dict[int, str]:
-    """The file name of each asset in the folder, by its id; its own name, if that is free.
+    """Return the file name of each asset in the folder, by its id: its own name if it is free.
 
     Raises:
         NotFoundError: a file is missing.
@@ -56,7 +56,7 @@ def copy_assets(folder: Path, assets: Iterable[Asset], names: Mapping[int, str])
 
 
 def named_assets(meta: MetaGraphDef) -> Sequence[AssetFileDef]:
-    """The files that a graph names, wherever it names them."""
+    """The asset files that a graph lists, in its own field or, in version 1, in a collection."""
     if meta.asset_file_def or _COLLECTION not in meta.collection_def:
         return meta.asset_file_def
     values = meta.collection_def[_COLLECTION].any_list.value
@@ -68,13 +68,13 @@ def resolve_asset(folder: Path, name: str, where: str, *, allow_links: bool = Fa
 
     Args:
         folder: the model.
-        name: of the file, below the folder of assets.
+        name: its name below the folder of assets.
         where: the file that names it, for errors.
         allow_links: whether a link may lead out of the folder.
 
     Raises:
         InvalidArgumentError: the name leads out of the folder.
-        PermissionDeniedError: a link of that name does.
+        PermissionDeniedError: a link leads out, and `allow_links` is False.
     """
     inner = Path(name)
     if not name or inner.is_absolute() or ".." in inner.parts or "\0" in name:
@@ -83,7 +83,7 @@ def resolve_asset(folder: Path, name: str, where: str, *, allow_links: bool = Fa
     real = Path(os.path.realpath(path))
     if not allow_links and not real.is_relative_to(os.path.realpath(folder)):
         raise PermissionDeniedError(
-            f"{where}: asset {name!r} is a link to {str(real)!r}, outside of the model's folder\n"
+            f"{where}: asset {name!r} is a link to {str(real)!r}, outside the model's folder\n"
             "  Try: copy the model with `cp -rL`, so that its files are its own, or\n"
             "  load(path, options=LoadOptions(allow_io=True)), if you trust it"
         )

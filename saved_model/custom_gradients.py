@@ -40,17 +40,17 @@ def stored_gradients(
     saved: Objects,
     bound: Callable[[int, str], Tensor],
 ) -> dict[str, StoredGradient]:
-    """The gradients that a file has, by the mark of the nodes they are for.
+    """Return the gradients stored in a file, by the marks of the nodes that have them.
 
     Args:
-        messages: which function is the gradient of what.
-        library: the functions of the file.
-        saved: its objects.
-        bound: the tensor of an object that a function captures; takes its number, and a text for
+        messages: the file's marks, each with the name of a gradient function.
+        library: the file's functions.
+        saved: the file's objects.
+        bound: returns the tensor of a captured object; takes the object's number, and a text for
             errors.
 
     Raises:
-        InvalidArgumentError: such a function is not in the file.
+        InvalidArgumentError: a gradient function is not in the file.
     """
     found = {}
     for message in messages:
@@ -86,7 +86,7 @@ def _stored(
     ]
     given, told = len(library.signature(name).output_arg), sum(count for _, count in targets)
     if given != told:
-        raise InvalidArgumentError(f"{where} gives {given} tensors, it is said to give {told}")
+        raise InvalidArgumentError(f"{where} returns {given} tensors, its results have {told}")
 
     def graph() -> Graph:
         found = library.graph(name)
@@ -111,7 +111,7 @@ class GradientFunction:
         node: the node.
         owner: the graph that the node is in.
         captured: values of `owner`, and tensors outside.
-        arguments: specs of the arguments that are no captures.
+        arguments: specs of the arguments before the captures.
         results: a spec or None per input of the node.
     """
 

@@ -38,9 +38,9 @@ class Edited:
 
     Attributes:
         signatures: old name -> new name.
-        dropped_signatures: names.
-        variables: how many are kept, and how many there were.
-        bytes: of the files, and of those there were.
+        dropped_signatures: names of the signatures that were dropped.
+        variables: the numbers of variables after and before the edit.
+        bytes: the sizes of the files after and before the edit.
     """
 
     signatures: Mapping[str, str]
@@ -65,11 +65,11 @@ def edit(
 
     Args:
         export_dir: the model; it is only read.
-        output_dir: where the new one goes; it may be `export_dir`, which is then exchanged for it.
+        output_dir: the folder of the new model; `export_dir` itself is replaced atomically.
         keep: names of signatures; None keeps all.
         rename: old name -> new name.
         tags: the tags of the new model; None keeps those of the old one.
-        select: which of several graphs, by its tags.
+        select: the tags of the graph, if the model has several.
 
     Raises:
         InvalidArgumentError: a name is unknown, reserved or given twice; the model has ops that
@@ -129,7 +129,7 @@ def _names(
 
 
 def _reached(root: Trackable, functions: Iterable[ConcreteFunction]) -> set[int]:
-    """Ids of the variables, tables and assets that functions capture, and those capture."""
+    """The ids of the variables, tables and assets that functions capture, also indirectly."""
     owners: dict[int, Trackable] = {}
     for one, _ in walk(root):
         if is_variable(one):
@@ -162,7 +162,7 @@ def _resource(handle: Any) -> object:
 
 
 def _skeleton(root: Trackable, reached: set[int]) -> Module:
-    """The objects with only the reachable ones, under their names in the model."""
+    """Return the reachable objects under their names in the model."""
     kept = Module()
     made: dict[tuple[str, ...], Trackable] = {(): kept}
     for one, path in walk(root):

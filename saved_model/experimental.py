@@ -22,12 +22,12 @@ class Fingerprint:
     """The hashes by which TensorFlow identifies SavedModels.
 
     Attributes:
-        saved_model_checksum: of the file saved_model.pb.
-        graph_def_program_hash: of its graph.
-        signature_def_hash: of its signatures.
-        saved_object_graph_hash: of its objects.
-        checkpoint_hash: of the index of its variables.
-        version: of the way in which these are computed.
+        saved_model_checksum: the hash of the file saved_model.pb.
+        graph_def_program_hash: the hash of its graph.
+        signature_def_hash: the hash of its signatures.
+        saved_object_graph_hash: the hash of its objects.
+        checkpoint_hash: the hash of the index of its variables.
+        version: the version of the hash algorithm.
     """
 
     saved_model_checksum: int | None = None
@@ -45,7 +45,7 @@ class Fingerprint:
             proto: the message, or its bytes.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the bytes are not such a message.
         """
         try:
             message = FingerprintDef.FromString(proto) if isinstance(proto, bytes) else proto
@@ -58,7 +58,7 @@ class Fingerprint:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Fingerprint, FingerprintDef)):
             return NotImplemented
-        # The version says how they are computed, not what of.
+        # The version is that of the algorithm, not of the content.
         names = [name for name in self.__dataclass_fields__ if name != "version"]
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -96,7 +96,7 @@ def read_fingerprint(export_dir: str | os.PathLike[str]) -> Fingerprint:
         export_dir: the folder.
 
     Raises:
-        FileNotFoundError: it has none.
+        FileNotFoundError: the folder has no fingerprint.
         RuntimeError: the file is damaged.
     """
     path = layout.fingerprint_path(Path(export_dir))
@@ -111,7 +111,7 @@ def read_fingerprint(export_dir: str | os.PathLike[str]) -> Fingerprint:
 class VariablePolicy(enum.Enum):
     """The policy by which a SavedModel describes variables that are placed on several devices.
 
-    Here is one device, and one copy of each variable: each policy writes the same.
+    With one device there is one copy of each variable, so that all policies write the same.
     """
 
     NONE = None
@@ -126,7 +126,7 @@ class VariablePolicy(enum.Enum):
             obj: a policy, its name, or None.
 
         Raises:
-            ValueError: there is none of that name.
+            ValueError: no policy has that name.
         """
         if obj is None or isinstance(obj, VariablePolicy):
             return obj or VariablePolicy.NONE

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pinnace.proto.graph_pb2 import GraphDef
     from pinnace.proto.object_graph_pb2 import SavedObjectGraph
 
-# The format of TensorFlow 2.21; fingerprints of others are neither written nor compared.
+# The format of TensorFlow 2.21; fingerprints in other formats are neither written nor compared.
 _PRODUCER = 4
 # Larger messages are written with a CRC alone.
 LARGEST_HASHED = 1 << 25
@@ -45,9 +45,9 @@ def write_fingerprint(message: SavedModel, data: bytes, folder: Path) -> None:
     Equal models have equal files: unlike TensorFlow's it has no random `uuid`.
 
     Args:
-        message: what saved_model.pb holds.
+        message: the content of saved_model.pb.
         data: the bytes of that file.
-        folder: of the SavedModel.
+        folder: the SavedModel's folder.
     """
     meta = message.meta_graphs[0]
     found = FingerprintDef(
@@ -75,13 +75,13 @@ def check_fingerprint(message: SavedModel, data: bytes, folder: Path, *, whole: 
     is not compared, nor one with only a hash for a large file.
 
     Args:
-        message: what the file holds.
-        data: its bytes.
-        folder: of the SavedModel.
-        whole: whether also large files are hashed.
+        message: the content of saved_model.pb.
+        data: the bytes of that file.
+        folder: the SavedModel's folder.
+        whole: whether large files are hashed too.
 
     Raises:
-        DataLossError: one of the two files is not what was written.
+        DataLossError: either file was changed or damaged.
     """
     path = layout.fingerprint_path(folder)
     if not path.exists():

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pinnace.ops.trees.forest_files import Columns
 
 _counter = itertools.count()
-# A missing category, and one that the forest does not know.
+# The indices of a missing category, and of one that the forest does not know.
 _MISSING, _UNKNOWN = -1, 0
 # The column types of the training data, as ydf numbers them.
 _DTYPES: tuple[DType | None, ...] = (
@@ -53,7 +53,7 @@ _DTYPES: tuple[DType | None, ...] = (
 
 
 class _Loaded(TrackableResource):
-    """A forest that is loaded from assets."""
+    """A forest loaded from assets."""
 
     def __init__(self, folder: Path, prefix: str) -> None:
         super().__init__()
@@ -73,13 +73,13 @@ def save_forest(folder: Path, target: str | os.PathLike[str]) -> None:
     """Write a folder of ydf as a SavedModel with one signature, `serving_default`.
 
     Args:
-        folder: as `model.save` of ydf writes it.
-        target: the SavedModel's.
+        folder: a folder written by ydf's `model.save`.
+        target: the SavedModel's folder.
 
     Raises:
         InvalidArgumentError: the folder has no forest.
         DataLossError: a file is damaged.
-        UnimplementedError: the forest asks for what is not known here, or for sets of categories.
+        UnimplementedError: the forest has unknown features, or conditions on sets of categories.
     """
     read = reader(folder)
     forest, columns = read_forest(read)
@@ -87,7 +87,7 @@ def save_forest(folder: Path, target: str | os.PathLike[str]) -> None:
     if columns.sets:
         names = ", ".join(repr(_text(columns.column(k).name)) for k in columns.sets)
         raise UnimplementedError(
-            f"{folder}: sets of categories ({names}) are no tensors\n"
+            f"{folder}: columns of sets of categories ({names}) cannot be inputs\n"
             "  Try: ydf's to_tensorflow_saved_model, whose SavedModel is read"
         )
     module: Any = AutoTrackable()
@@ -99,7 +99,7 @@ def save_forest(folder: Path, target: str | os.PathLike[str]) -> None:
     }
     inputs = _inputs(columns)
     outputs = len(forest.labels)
-    # As in ydf: for two classes only the second probability, for regression a vector.
+    # ydf's outputs: the second probability alone for two classes, a vector for regression.
     chosen: int | None = min(1, outputs - 1)
     if header.task != ForestModel.CLASSIFICATION:
         chosen = 0
@@ -134,7 +134,7 @@ class _Inputs:
     """The inputs: a tensor for each column, or for the columns of a vector.
 
     Attributes:
-        specs: of the tensors.
+        specs: the specs of the tensors.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class _Inputs:
         self._places: dict[int, tuple[int, int | None]] = {}
 
     def add(self, spec: TensorSpec, columns: list[int]) -> None:
-        """Add a tensor, from which these columns are taken."""
+        """Add a tensor that has these columns."""
         is_vector = len(spec.shape) == 2
         for place, column in enumerate(columns):
             self._places[column] = len(self.specs), place if is_vector else None
@@ -173,7 +173,7 @@ def _inputs(columns: Columns) -> _Inputs:
 
 
 def _dtype(column: DataColumn) -> DType:
-    """The type that a column had where the forest was trained; else that of its kind."""
+    """The dtype that a column had in training, or the default of its kind."""
     known = _DTYPES[column.dtype] if 0 <= column.dtype < len(_DTYPES) else None
     if known is not None:
         return known

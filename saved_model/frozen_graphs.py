@@ -48,13 +48,13 @@ def load_frozen_graph(
     outputs: Iterable[str] | None = None,
     options: LoadOptions | None = None,
 ) -> ConcreteFunction:
-    """A frozen graph as a function of some of its tensors.
+    """Load a frozen graph as a function of some of its tensors.
 
     Args:
         path: a GraphDef, as `graph.pb` or, in the text form, `graph.pbtxt`.
-        inputs: names of the tensors that are given, `node` or `node:1`; None takes the
-            placeholders that the outputs need.
-        outputs: names of the tensors that are computed; None takes those that no node takes.
+        inputs: names of the tensors to feed, `node` or `node:1`; None takes the placeholders that
+            the outputs depend on.
+        outputs: names of the tensors to compute; None takes those that no node consumes.
         options: see `LoadOptions`; there is no checkpoint.
 
     Returns:
@@ -62,11 +62,11 @@ def load_frozen_graph(
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is damaged, or no graph.
-        InvalidArgumentError: a name is none of the graph's, or the graph is not frozen.
+        DataLossError: the file is damaged, or not a graph.
+        InvalidArgumentError: a name is not in the graph, or the graph is not frozen.
 
     Source:
-        What `tf.compat.v1.import_graph_def` and `wrap_function.prune` do.
+        TensorFlow `tf.compat.v1.import_graph_def` and `wrap_function.prune`.
     """
     with init_scope():
         return _Frozen(path, inputs, outputs, options or LoadOptions()).function()
@@ -75,12 +75,12 @@ def load_frozen_graph(
 def placeholders(
     path: str | os.PathLike[str], outputs: Iterable[str] | None, given: Iterable[str]
 ) -> list[str]:
-    """The placeholders that some outputs depend on.
+    """Return the names of the placeholders that some outputs depend on.
 
     Args:
         path: as for `load_frozen_graph`.
-        outputs: likewise.
-        given: tensors that are given, whatever computes them.
+        outputs: as for `load_frozen_graph`.
+        given: names of tensors that are fed, so that their own inputs do not count.
     """
     frozen = _Frozen(path, list(given), outputs, LoadOptions())
     return frozen.inputs_with_placeholders()
@@ -91,12 +91,12 @@ def read_frozen_graph(
     inputs: Iterable[str] | None = None,
     outputs: Iterable[str] | None = None,
 ) -> MetaGraphDef:
-    """A frozen graph as the graph of a SavedModel with one signature.
+    """Read a frozen graph as the graph of a SavedModel with one signature.
 
     Args:
         path: as for `load_frozen_graph`.
-        inputs: likewise.
-        outputs: likewise.
+        inputs: as for `load_frozen_graph`.
+        outputs: as for `load_frozen_graph`.
     """
     return _Frozen(path, inputs, outputs, LoadOptions()).described()
 
@@ -142,7 +142,7 @@ class _Frozen:
         )
 
     def described(self) -> MetaGraphDef:
-        """The graph with the signature that it has as a function."""
+        """The graph, with the signature that it has as a function."""
         meta = self._meta()
         function = self._function(MainGraph(Path(self._where), meta, self._options, self._where))
         inputs = {name: _tensor(name, spec) for name, spec in self._specs.items()}
@@ -185,7 +185,7 @@ class _Frozen:
         ]
         if not found:
             raise InvalidArgumentError(
-                f"{self._where}: every node of the graph is taken by another, so that its results "
+                f"{self._where}: every node's output is consumed by another node, so the outputs "
                 "must be named\n  Try: outputs=[...], at the command line --outputs NAMES"
             )
         return found
@@ -266,7 +266,7 @@ def _is_saved_model(data: bytes) -> bool:
 
 
 def _is_unwanted(node: NodeDef) -> bool:
-    """Whether a node without consumers is not an output: its result is of no interest."""
+    """Whether a node without consumers is no output: a placeholder, constant or traceless op."""
     op = registry.at_hand(node.op)
     if node.op in _PLACEHOLDERS or op is CONST or op is PLACEHOLDER_WITH_DEFAULT:
         return True

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef, SignatureDef, TensorInfo
 
 VARIABLE_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Nodes that need no kernel: placeholders of inputs. The same holds for ops without one.
+# Nodes that need no kernel, besides ops that have none: variables and arguments.
 _GIVEN = frozenset({"VariableV2", "Variable", "_Arg", "_Retval"})
 
 
@@ -56,11 +56,11 @@ class SignatureReport:
     """One signature.
 
     Attributes:
-        name: of the signature.
+        name: the signature's name.
         inputs: by name.
         outputs: by name.
-        method: what kind of answer it gives.
-        problems: why it cannot run, or might not; empty if it can.
+        method: the SignatureDef's method_name.
+        problems: the reasons why it cannot or might not run; empty if it can.
     """
 
     name: str
@@ -75,10 +75,10 @@ class OpReport:
     """One op: the number of its nodes, and whether this library can run it.
 
     Attributes:
-        name: of the op.
-        count: of nodes.
+        name: the op's name.
+        count: the number of nodes.
         supported: whether there is a kernel.
-        example: a function and a node that have it.
+        example: a function and a node with the op.
     """
 
     name: str
@@ -119,7 +119,7 @@ class ModelReport:
 
     Attributes:
         path: the folder.
-        tags: of the graph.
+        tags: the graph's tags.
         writer: the library that wrote it, as far as the file tells.
         format: `TensorFlow 2` (with objects), `TensorFlow 1` or `frozen graph`.
         signatures: by name.
@@ -128,9 +128,9 @@ class ModelReport:
         functions: by path.
         assets: by name.
         file_bytes: size of each file in the folder.
-        problems: what could not be read, in words.
-        keras: which Keras wrote the model, empty if none did.
-        load_error: what `load` will say; empty if the model loads.
+        problems: messages about parts that could not be read.
+        keras: the Keras that wrote the model; empty if none did.
+        load_error: the error that `load` will raise; empty if the model loads.
     """
 
     path: str
@@ -166,11 +166,11 @@ class ModelReport:
 def inspect(
     export_dir: str | os.PathLike[str], tags: str | Iterable[str] | None = None
 ) -> ModelReport:
-    """The content of a SavedModel; nothing of it is run, and no variable is read.
+    """Return the content of a SavedModel, without running it or reading its variables.
 
     Args:
         export_dir: the folder, or the file of a frozen graph.
-        tags: which of several graphs; None takes the only one, or that for serving.
+        tags: the tags of the graph; None takes the only one, or that for serving.
 
     Raises:
         NotFoundError: there is no such model.
@@ -382,12 +382,12 @@ def graph_text(
     signature: str = layout.DEFAULT_SIGNATURE,
     tags: str | Iterable[str] | None = None,
 ) -> str:
-    """The graph of a signature and the functions it calls, as text.
+    """Return the graph of a signature and the functions it calls, as text.
 
     Args:
         export_dir: the folder.
         signature: its name.
-        tags: which of several graphs.
+        tags: the tags of the graph, if the model has several.
 
     Raises:
         InvalidArgumentError: there is no such signature.
@@ -400,12 +400,12 @@ def graph_page(
     signature: str = layout.DEFAULT_SIGNATURE,
     tags: str | Iterable[str] | None = None,
 ) -> str:
-    """The graph of a signature as an HTML page that needs nothing else.
+    """Return the graph of a signature as a self-contained HTML page.
 
     Args:
         export_dir: the folder.
         signature: its name.
-        tags: which of several graphs.
+        tags: the tags of the graph, if the model has several.
 
     Raises:
         InvalidArgumentError: there is no such signature.

@@ -46,9 +46,9 @@ class KerasObjects:
     """The objects of a SavedModel by number, 0 for the root, as Keras reads them.
 
     Args:
-        root: what `saved_model.load` gives.
-        described: what Keras says of its objects; empty if it says nothing.
-        loader: has the objects; None if there are no objects in the file.
+        root: the result of `saved_model.load`.
+        described: Keras' metadata by object number; empty without metadata.
+        loader: the loader with the objects; None if the file has none.
     """
 
     def __init__(self, root: Any, described: Mapping[int, Described], loader: Loader | None):
@@ -65,7 +65,7 @@ class KerasObjects:
         return None if self._loader is None else self._loader.object(number)
 
     def table(self, number: int) -> dict[Any, Any] | None:
-        """The content of the table with that number, strings as `str`; None if it is no table."""
+        """The content of the table with that number, strings as `str`; None for other objects."""
         found = self.object(number)
         if not isinstance(found, RestoredResource):
             return None
@@ -78,17 +78,17 @@ class KerasObjects:
         return dict(zip(keys, values, strict=True))
 
     def use_instead(self, pairs: Mapping[int, Variable]) -> None:
-        """Replace the variables of signatures and functions that are not created yet.
+        """Replace variables in signatures and functions that are not created yet.
 
         Args:
-            pairs: a variable by the number of the one that it stands for.
+            pairs: the replacement of each object, by its number.
         """
         if self._loader is not None:
             self._loader.use_instead(pairs)
 
 
 def load_keras_objects(export_dir: str | os.PathLike[str]) -> KerasObjects:
-    """A SavedModel, and what Keras 2 tells of it.
+    """Load a SavedModel with Keras 2's metadata.
 
     Raises:
         OpError: see `saved_model.load`.

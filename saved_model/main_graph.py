@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class MainGraph:
-    """Nodes that are added one by one.
+    """A main graph under construction.
 
     Args:
-        name_of: the name under which a function is written.
+        name_of: returns the name under which a function is written.
     """
 
     def __init__(self, name_of: Callable[[FunctionRef], str]) -> None:
@@ -49,17 +49,17 @@ class MainGraph:
         shapes: Sequence[Shape] = (),
         **attrs: Any,
     ) -> str:
-        """A node.
+        """Add a node.
 
         Args:
             op: its op.
-            name: what it should be called.
-            inputs: references.
-            shapes: of its outputs.
-            **attrs: values that tell their kind.
+            name: its preferred name.
+            inputs: references to its inputs.
+            shapes: shapes of its outputs.
+            **attrs: attribute values, whose kinds follow from their types.
 
         Returns:
-            What it is called.
+            The node's name, which is unique.
         """
         unique = self._names.unique_name(name)
         message = NodeDef(name=unique, op=op, input=inputs)
@@ -71,34 +71,34 @@ class MainGraph:
         return unique
 
     def variable(self, name: str, dtype: DType, shape: Shape) -> str:
-        """The handle of a variable; its name and its shared_name are unique."""
+        """Add the handle of a variable; its name and its shared_name are unique."""
         unique = self.add("VarHandleOp", name, (), [SCALAR], dtype=dtype, shape=shape)
         # Handles without a shared_name all refer to one variable.
         self.nodes[-1].attr["shared_name"].s = unique.encode()
         return unique
 
     def constant(self, value: Array, dtype: DType, name: str = "Const") -> str:
-        """A constant."""
+        """Add a constant."""
         unique = self.add("Const", name, (), [Shape.of(value.shape)], dtype=dtype)
         self.nodes[-1].attr["value"].CopyFrom(encode_attr(value, "tensor", dtype=dtype))
         return unique
 
     def strings(self, values: Sequence[bytes], name: str) -> str:
-        """A vector of strings."""
+        """Add a vector of strings."""
         array = np.empty(len(values), object)
         array[:] = values
         return self.constant(array, dtypes.string, name)
 
     def placeholder(self, name: str, dtype: DType, shape: Shape) -> str:
-        """A placeholder."""
+        """Add a placeholder."""
         return self.add("Placeholder", name, (), [shape], dtype=dtype, shape=shape)
 
     def no_op(self, name: str, after: Sequence[str] = ()) -> str:
-        """A node that waits for others."""
+        """Add a node that runs after others."""
         return self.add("NoOp", name, [f"^{one}" for one in after])
 
     def call(self, function: ConcreteFunction, inputs: Sequence[str]) -> str:
-        """A call of a function."""
+        """Add a call of a function."""
         graph = function.graph
         op = "StatefulPartitionedCall" if function.stateful else "PartitionedCall"
         return self.add(
@@ -115,13 +115,13 @@ class MainGraph:
 def add_signature(
     main: MainGraph, name: str, function: ConcreteFunction, captured: Sequence[str]
 ) -> GraphSignature:
-    """Placeholders for a signature's inputs, and the call that computes its outputs.
+    """Add placeholders for a signature's inputs, and the call that computes its outputs.
 
     Args:
-        main: where they go.
-        name: of the signature.
-        function: what it calls.
-        captured: references to what the function captured.
+        main: the graph to add to.
+        name: the signature's name.
+        function: the function to call.
+        captured: references to the tensors that the function captures.
     """
     inputs = {}
     placed = zip(function.array_inputs.items(), function.graph.inputs, strict=False)
@@ -163,14 +163,14 @@ def add_saver(
     objects: bytes,
     objects_key: str,
 ) -> SaverDef:
-    """The nodes that write variables and tables to a checkpoint and read them back.
+    """Add the nodes that write variables and tables to a checkpoint and read them back.
 
     Args:
-        main: where they go.
+        main: the graph to add to.
         variables: (key in the checkpoint, handle, dtype) of each.
         tables: (key in the checkpoint, handle, dtypes of keys and values) of each mutable one.
         objects: the object graph of the checkpoint.
-        objects_key: its key.
+        objects_key: the key of the object graph.
     """
     prefix = main.placeholder("saver_filename", dtypes.string, SCALAR)
     keys = [key.encode() for key, _, _ in variables]

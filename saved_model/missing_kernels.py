@@ -24,9 +24,9 @@ class MissingKernel:
     """An op without a kernel.
 
     Attributes:
-        op: its name.
-        count: of nodes that have it.
-        place: the first of them, `function: node`.
+        op: the op's name.
+        count: the number of its nodes.
+        place: its first node, as `function: node`.
         remedy: why it cannot run, and what to do instead.
     """
 
@@ -46,7 +46,7 @@ def unsupported_ops(function: ConcreteFunction) -> tuple[MissingKernel, ...]:
     Branches and loop bodies count, whether or not a call runs them; unused nodes do not.
 
     Args:
-        function: a signature, a trace.
+        function: a signature or another concrete function.
 
     Raises:
         InvalidArgumentError: a function it calls is damaged.
@@ -60,7 +60,7 @@ def unsupported_signatures(
     """The signatures that cannot run or might not, each with the ops that it has no kernel for.
 
     Args:
-        signatures: of a loaded model.
+        signatures: the signatures of a loaded model.
     """
     found = {name: unsupported_ops(signatures[name]) for name in signatures}
     return {name: missing for name, missing in found.items() if missing}

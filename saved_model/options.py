@@ -20,7 +20,7 @@ class SaveOptions:
 
     Attributes:
         namespace_whitelist: prefixes `Name>` of custom ops that may be written; None allows all.
-        save_debug_info: accepted; nothing that computes reads such files.
+        save_debug_info: accepted; no debug information is written.
         function_aliases: name -> function; written beside the graph.
         experimental_debug_stripper: accepted; there is nothing to strip.
         experimental_io_device: accepted; there is one machine.
@@ -48,7 +48,7 @@ class SaveOptions:
     max_shard_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Say what has no effect."""
+        """Log the options that have no effect."""
         ignored(
             "SaveOptions",
             "a model is written in one way, on one machine",
@@ -72,15 +72,15 @@ class LoadOptions:
         experimental_skip_checkpoint: leave all variables without a value.
         experimental_variable_policy: accepted; there is one copy of each variable.
         experimental_load_function_aliases: give the loaded object `function_aliases`.
-        allow_io: let the ops of the model reach files outside of its folder, print what they like
-            and run Python; only if you trust it.
+        allow_io: let the model's ops access files outside its folder, print, and run Python; only
+            for trusted models.
         verify: compare every variable with its checksum now, not when it is first read, and also
             a large graph with TensorFlow's fingerprint.
-        map_weights: show the bytes of the files of variables instead of reading them: processes
-            share them, and nothing waits for what is not used, but who overwrites or cuts the
-            files in place changes the values or ends the process. None maps files above 64 MB.
-        max_run_bytes: memory that arrays of what the model runs while it is loaded may take: the
-            initialiser of version 1, which fills tables. 0 for no limit.
+        map_weights: map the files of variables instead of reading them: processes share the memory,
+            and unused values are never read, but overwriting or truncating a file in place changes
+            values or ends the process. None maps files above 64 MB.
+        max_run_bytes: limit of the memory that arrays may take while the model's initialiser of
+            version 1, which fills tables, runs on loading. 0 for no limit.
     """
 
     allow_partial_checkpoint: bool = False
@@ -99,7 +99,7 @@ class LoadOptions:
         return _LARGEST_READ if self.map_weights is None else 0 if self.map_weights else sys.maxsize
 
     def __post_init__(self) -> None:
-        """Say what has no effect."""
+        """Log the options that have no effect."""
         ignored(
             "LoadOptions",
             "there is one machine, and one copy of a variable",

@@ -28,7 +28,7 @@ class SignatureReadiness:
     """Whether a signature can run, and if not, why.
 
     Attributes:
-        name: of the signature.
+        name: the signature's name.
         error: the error that making it raises; empty if it can be made.
         missing: the ops without a kernel that it reaches, including those that create its tables.
     """
@@ -75,7 +75,7 @@ def readiness_of(folder: Path, meta: MetaGraphDef, options: LoadOptions | None =
     Args:
         folder: the model.
         meta: its graph.
-        options: as they will be given to `load`.
+        options: those that will be given to `load`.
     """
     chosen = options or LoadOptions()
     try:

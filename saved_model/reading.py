@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-# If the folder is replaced while it is read, reading starts again, this many times.
+# If the folder is replaced while it is read, reading starts again, at most this many times.
 _TRIES = 10
 
 
@@ -42,23 +42,23 @@ def load(
     tags: str | Iterable[str] | None = None,
     options: LoadOptions | None = None,
 ) -> Any:
-    """The object that a SavedModel holds.
+    """Load a SavedModel.
 
-    Its functions are decoded when they are called, its variables mapped when they are read.
+    Functions are decoded when they are first called, variables mapped when they are first read.
 
     Args:
         export_dir: the folder.
-        tags: which of several graphs; None takes the only one, or that for serving.
+        tags: the tags of the graph; None takes the only one, or that for serving.
         options: see `LoadOptions`.
 
     Returns:
-        An object whose attributes are what the saved object had for children, with `signatures`,
-        a mapping from names to concrete functions.
+        An object whose attributes are the saved object's children, with `signatures`, a mapping
+        from names to concrete functions.
 
     Raises:
         NotFoundError: there is no such model (then also an OSError), or a part of it is missing.
         DataLossError: a file is damaged.
-        InvalidArgumentError: no graph has these tags; a part of the model is not what it should be.
+        InvalidArgumentError: no graph has these tags, or a part of the model is invalid.
 
     Source:
         TensorFlow `tf.saved_model.load`.
@@ -74,11 +74,11 @@ def load_and(
     wanted: list[str] | None = None,
     options: LoadOptions | None = None,
 ) -> Any:
-    """The result of a function of a SavedModel, which is not replaced meanwhile.
+    """Return the result of `use`, applied to a SavedModel that is not replaced meanwhile.
 
     Args:
-        folder: of the SavedModel.
-        use: given the graph, what made the objects (None of version 1), and the root.
+        folder: the SavedModel's folder.
+        use: takes the graph, the loader (None for version 1), and the root.
         wanted: tags; see `load`.
         options: see `load`.
     """
@@ -143,15 +143,15 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def read_messages(folder: Path, *, whole: bool = False) -> SavedModel:
-    """The file of messages of a SavedModel.
+    """Read the messages of a SavedModel, from saved_model.pb or saved_model.pbtxt.
 
     Args:
-        folder: of the SavedModel.
-        whole: whether also a large file is compared with a fingerprint of TensorFlow's.
+        folder: the SavedModel's folder.
+        whole: whether large files are also compared with TensorFlow's fingerprint.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is damaged.
+        NotFoundError: the file does not exist.
+        DataLossError: the file is damaged.
     """
     path = layout.model_path(folder)
     text = Path(folder, layout.MODEL_TEXT_FILE)
@@ -167,7 +167,7 @@ def read_messages(folder: Path, *, whole: bool = False) -> SavedModel:
             message = SavedModel.FromString(data)
         except DecodeError as error:
             deep = "MaxDepth" in str(error)
-            what = "nested deeper than the format allows" if deep else "no SavedModel message"
+            what = "nested deeper than the format allows" if deep else "not a SavedModel message"
             raise DataLossError(f"{path} is damaged: it is {what}") from error
         check_fingerprint(message, data, folder, whole=whole)
     if not message.meta_graphs:
@@ -203,11 +203,11 @@ def choose_graph(message: SavedModel, tags: str | Iterable[str] | None, path: Pa
 
     Args:
         message: the file of messages.
-        tags: which; None takes the only graph, or that for serving.
+        tags: the wanted tags; None takes the only graph, or that for serving.
         path: the file, for errors.
 
     Raises:
-        InvalidArgumentError: there is none, or not one alone.
+        InvalidArgumentError: no graph has these tags, or several have.
     """
     graphs = list(message.meta_graphs)
     known = "; ".join(", ".join(one.meta_info_def.tags) or "no tags" for one in graphs)

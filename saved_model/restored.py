@@ -39,14 +39,14 @@ class RestoredObject(AutoTrackable):
         return f"<{type(self).__name__} with {names}>"
 
     def __getattr__(self, name: str) -> Any:
-        """Raise the error with which a function could not be made on loading."""
+        """Raise the error that prevented a function from being created on loading."""
         lazy = self.__dict__.get("_refused_functions", {}).get(name)
         if lazy is None:
             return object.__getattribute__(self, name)  # raises its own error, also in a property
         return lazy.get()
 
     def _refuse(self, name: str, function: LazyConcrete) -> None:
-        """Make access to an attribute raise this error."""
+        """Make access to an attribute raise the error of a function."""
         if "_refused_functions" not in self.__dict__:
             object.__setattr__(self, "_refused_functions", {})
         self.__dict__["_refused_functions"][name] = function
@@ -64,7 +64,7 @@ class RestoredOptimizer(RestoredObject):
     """An object with slot variables, such as an optimizer.
 
     Args:
-        identifier: what the file says that it is.
+        identifier: the identifier in the file.
     """
 
     _identifier: str
@@ -96,10 +96,10 @@ class LazyConcrete:
     """A concrete function of a file, built on first use.
 
     Args:
-        name: of the function.
+        name: the function's name.
         arguments: `(args, kwargs)`, specs where tensors go.
-        make: makes it.
-        lock: held meanwhile; one for all that a model makes, since one thing makes another.
+        make: creates the function.
+        lock: held meanwhile; shared by all objects of a model, since they create one another.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ class RestoredFunction(Trackable):
     """A function of a SavedModel: a call runs the trace that matches its arguments.
 
     Args:
-        name: what it was called.
-        spec: the parameters of the Python function it once was.
+        name: the name it was saved with.
+        spec: the parameters of the original Python function.
         traces: its concrete functions, in the order in which they are tried.
     """
 
@@ -156,7 +156,7 @@ class RestoredFunction(Trackable):
 
     @property
     def input_signature(self) -> Any:
-        """The specs it was given when it was defined."""
+        """The specs given in its definition."""
         return self.call_spec.input_signature
 
     @property
@@ -173,7 +173,7 @@ class RestoredFunction(Trackable):
         """Run the first trace that fits.
 
         Raises:
-            ValueError: none does.
+            ValueError: no trace fits.
         """
         arguments = self._bound(args, kwargs)
         for convert in (False, True):
@@ -187,7 +187,7 @@ class RestoredFunction(Trackable):
         """The trace for these arguments; TensorSpecs may be given for tensors.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no trace fits.
         """
         if not args and not kwargs and len(self._traces) == 1:
             return self._traces[0].get()
@@ -213,7 +213,7 @@ class RestoredFunction(Trackable):
             f"Could not find matching concrete function to call\n  got {described(arguments)}"
         )
         if not self._traces:
-            return ValueError(f"{given}\n  it was saved without any: it had not been called before")
+            return ValueError(f"{given}\n  it was saved without traces, since it was never called")
         known = [f"  saved {described(t.arguments)}" for t in self._traces[:_MANY]]
         if len(self._traces) > _MANY:
             known.append(f"  and {len(self._traces) - _MANY} more")
@@ -229,7 +229,7 @@ def _fitting(wanted: Any, given: Any, convert: bool) -> list[Tensor] | None:
     Args:
         wanted: `(args, kwargs)` of the trace.
         given: `(args, kwargs)` of the call.
-        convert: whether values that are no tensors may become some.
+        convert: whether other values may be converted to tensors.
     """
     try:
         leaves = structure.flatten_up_to(wanted, given, check_types=False)
@@ -334,7 +334,7 @@ class RestoredResource(RestoredObject, TrackableResource):
     """A table or the like: created and filled by its own functions on first use.
 
     Args:
-        lock: held meanwhile: nobody sees a table that is not filled yet.
+        lock: held while the table is created and filled, so that no thread uses it unfilled.
     """
 
     def __init__(self, lock: threading.RLock | None = None) -> None:
@@ -343,7 +343,7 @@ class RestoredResource(RestoredObject, TrackableResource):
         put(self, "_making_lock", lock or threading.RLock())
 
     def restore_when_made(self, read: Callable[[], dict[str, Any]]) -> None:
-        """Restore it from the values of `read`, after it was created."""
+        """Restore it from the values of `read`, once it is created."""
         object.__setattr__(self, "_stored_values", read)
 
     @property

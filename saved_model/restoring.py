@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from pinnace.proto.saved_model_pb2 import MetaGraphDef
     from pinnace.saved_model.options import LoadOptions
 
-# Lists may leave out elements, all together at most this many; no index has more digits.
+# The most elements that lists may leave out in total, and the most digits of an index.
 _MOST_LEFT_OUT = 1 << 20
 _INDEX_DIGITS = 7
 _SYNCHRONIZATIONS = frozenset(VariableSynchronization)
@@ -224,15 +224,15 @@ class Loader:
         """Make functions that are not created yet capture other variables.
 
         Args:
-            pairs: a variable by the number of the one that it stands for.
+            pairs: the replacement of each variable object, by its number.
         """
         self._objects.update(pairs)
         self._functions.use_instead(pairs)
 
     def _fill_from_assets(self) -> None:
-        """Fill tables that may be filled from files now: later the folder may hold another model.
+        """Fill tables from assets now, since the folder may hold another model later.
 
-        A table that cannot be filled raises its error on use, as without this.
+        A table that cannot be filled raises its error on use, as it would without this.
         """
         if any(isinstance(one, Asset) for one in self._objects.values()):
             for one in self._objects.values():
@@ -244,7 +244,7 @@ class Loader:
         """Run the initialisers of tables that functions find only by name.
 
         TensorFlow writes them for models of version 1 that it loaded and saved. No function takes
-        a handle from such an object: nothing would run it later.
+        a handle from such an object, so that no later use would run its initialiser.
         """
         if self._options.experimental_skip_checkpoint:
             return
@@ -290,7 +290,7 @@ class Loader:
                 elements = self._in_order(item)
                 self._objects[one] = TupleWrapper([self._element(child) for child in elements])
             elif one in active:
-                raise InvalidArgumentError(f"{self._where}: object {one} is a tuple in itself")
+                raise InvalidArgumentError(f"{self._where}: tuple {one} contains itself")
             else:
                 active.add(one)
                 waiting.append((one, True))
@@ -411,7 +411,7 @@ class Loader:
                 target._keep(variable, name, slot)
 
     def _unless_lazy(self, number: int) -> Any:
-        """An object; None for a concrete function that is not created yet."""
+        """An object, or None for a concrete function that is not created yet."""
         found = self._objects[number]
         return None if isinstance(found, LazyConcrete) else found
 
@@ -444,7 +444,7 @@ class Loader:
         return [numbers.get(index) for index in range(length)]
 
     def _public(self, number: int) -> Any:
-        """An object in its public form."""
+        """An object as users see it: a lazy function is created."""
         found = self._objects[number]
         return found.get() if isinstance(found, LazyConcrete) else found
 
@@ -518,7 +518,7 @@ class Loader:
                 put(root, layout.SIGNATURES, SignatureMap({}))
             elif not isinstance(getattr(root, layout.SIGNATURES), SignatureMap):
                 raise InvalidArgumentError(
-                    f"{self._where}: the root's child {layout.SIGNATURES!r} is no signature map"
+                    f"{self._where}: the root's child {layout.SIGNATURES!r} is not a signature map"
                 )
             if self._options.experimental_load_function_aliases:
                 put(root, "function_aliases", self._aliases())

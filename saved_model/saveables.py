@@ -35,7 +35,7 @@ def saveable_functions(
     if table.is_dense:
         # TensorFlow: a dense table is stored as its buckets, which depend on its hash function.
         _log.warning(
-            "save: what %r holds is written so that pinnace restores it, TensorFlow does not: "
+            "save: the contents of %r can be restored by pinnace, but not by TensorFlow: "
             "it is a dense table (Try: MutableHashTable)",
             resource,
         )

@@ -33,13 +33,13 @@ class SavedFunctions:
     """Creates the functions of one SavedModel.
 
     Args:
-        saved: what its file says of objects and functions.
+        saved: the file's description of objects and functions.
         objects: the objects by number; filled before the first function is made.
         library: the functions as graphs.
         where: the file, for errors.
-        lock: held while one is made.
+        lock: held while a function is made.
         signature_inputs: the names that signatures have for their inputs, by their functions.
-        container: what the functions share by name.
+        container: the container of shared tables.
     """
 
     def __init__(
@@ -59,34 +59,34 @@ class SavedFunctions:
         self._lock = lock
         self._signature_inputs = signature_inputs
         self._container = container
-        # Weak: what holds a function holds this, and a cycle would keep the weights of a model that
-        # is not used any more until the next garbage collection.
+        # Weak: a function's owner refers to this object, and a cycle would keep the weights of a
+        # model that is no longer used until the next garbage collection.
         self._concrete: weakref.WeakValueDictionary[tuple[str, bool], LazyConcrete] = (
             weakref.WeakValueDictionary()
         )
 
     def let_go(self) -> None:
-        """Keep only the objects that functions may capture: the others hold the functions."""
+        """Keep only the objects that functions may capture: the others refer to the functions."""
         kept = {number: one for number, one in self._objects.items() if _can_be_captured(one)}
         self._objects = kept
 
     def use_instead(self, pairs: Mapping[int, Variable]) -> None:
-        """Capture other variables.
+        """Capture other variables instead.
 
         Args:
-            pairs: a variable by the number of the one that it stands for.
+            pairs: the replacement of each variable object, by its number.
         """
         self._objects = {**self._objects, **pairs}
 
     def lazy(self, name: str, *, by_name: bool) -> LazyConcrete:
-        """A function that is built on first use; the same one as long as anything holds it.
+        """A function that is built on first use; the same one while it is referenced.
 
         Args:
-            name: of the function.
+            name: the function's name.
             by_name: whether it is called by keywords only, as signatures are.
 
         Raises:
-            InvalidArgumentError: there is no such function.
+            InvalidArgumentError: no function has that name.
         """
         found = self._concrete.get((name, by_name))
         if found is None:
@@ -120,7 +120,7 @@ class SavedFunctions:
         return tuple(value.spec.with_name(key) for value, key in inputs), {}
 
     def _checked(self, name: str) -> tuple[Graph, Any, Any]:
-        """A function's graph, checked against its arguments and results; and these."""
+        """A function's graph, its arguments and results, after checking that they match."""
         info = self._saved.functions[name]
         where = f"{self._where}: function {name!r}"
         arguments = self._arguments(name)
@@ -129,7 +129,7 @@ class SavedFunctions:
         taken = len(graph.inputs) - len(info.bound)
         if not _fits(taken, arguments) or not _fits(len(graph.outputs), results):
             raise InvalidArgumentError(
-                f"{where} takes {len(graph.inputs)} tensors and gives {len(graph.outputs)}; its "
+                f"{where} takes {len(graph.inputs)} tensors and returns {len(graph.outputs)}; its "
                 f"signature has {_tensors_in(arguments)} and {_tensors_in(results)}, and "
                 f"{len(info.bound)} are bound to it"
             )
@@ -283,7 +283,7 @@ def decode_arguments(message: Any, where: str) -> tuple[tuple[Any, ...], dict[st
 def _renamed(
     graph: Graph, specs: dict[str, Any], aliases: Mapping[str, str]
 ) -> tuple[Graph, tuple[tuple[()], dict[str, Any]]]:
-    """A graph with renamed arguments, in the order of these; and its arguments."""
+    """A graph with arguments renamed and reordered by name, and its new arguments."""
     if not aliases:
         return graph, ((), specs)
     renamed = {aliases[name]: spec for name, spec in specs.items()}

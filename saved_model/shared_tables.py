@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def functions_in(
     container: Container, functions: Iterable[FunctionDef], creators: Collection[str]
 ) -> Iterator[FunctionDef]:
-    """Functions whose tables by name are in a container.
+    """Return functions with their named tables in a container.
 
     Args:
-        container: of the model.
-        functions: as they are in the file.
-        creators: those that make a table of their own for an object.
+        container: the model's container.
+        functions: the file's functions.
+        creators: functions that create an object's own table.
     """
     for function in functions:
         places = [n for n, node in enumerate(function.node_def) if _makes_named(node)]
@@ -51,7 +51,7 @@ def _makes_named(node: NodeDef) -> bool:
 
 
 def without_container(function: FunctionDef) -> FunctionDef:
-    """A function whose shared tables have no container, as it is written."""
+    """Return a function whose shared tables have no container, as it is written."""
     for node in function.node_def:
         if "container" in node.attr and node.attr["container"].s.startswith(PREFIX.encode()):
             node.attr["container"].s = b""

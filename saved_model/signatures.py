@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 def signatures_of(
     root: Trackable, given: Any, functions: Mapping[str, Any]
 ) -> dict[str, ConcreteFunction]:
-    """The signatures to save.
+    """Return the signatures to save.
 
     Args:
         root: the object that is saved.
-        given: a function, a dict of functions by name, or None: then what the object itself
-            offers, or the signatures it was loaded with, or its only function that has an
-            `input_signature` and gives tensors.
+        given: a function, a dict of functions by name, or None for those that the object offers:
+            its default signatures, those it was loaded with, or its only function that has an
+            `input_signature` and returns tensors.
         functions: the functions among the children of `root`.
 
     Raises:
-        ValueError: a function cannot be one: no input signature, results that have no names.
+        ValueError: a function has no input signature, or results that cannot be named.
     """
     if given is None:
         given = _offered(root, functions)
@@ -77,10 +77,10 @@ def signature_of(function: Any, name: str) -> ConcreteFunction:
 
     Args:
         function: a `Function` with an input signature, or a concrete function.
-        name: of the signature, for errors.
+        name: the signature's name, for errors.
 
     Raises:
-        ValueError: it is neither, or its results cannot be named.
+        ValueError: the function is neither, or its results cannot be named.
     """
     concrete = _concrete(function, name)
     if concrete.by_name and all(map(_is_keyword, concrete.structured_input_signature[1])):

@@ -61,7 +61,7 @@ class Snapshot:
     """The objects to save, and their references to each other.
 
     Attributes:
-        tree: the objects with variables among them: what the checkpoint holds.
+        tree: the objects, including variables: the content of the checkpoint.
         objects: every object by its number: those of the tree first, then functions, their traces,
             the signatures, captured constants.
         children: of each object, name -> number.
@@ -72,10 +72,10 @@ class Snapshot:
         variables: by number.
         assets: by number.
         resources: tables and the like, by number.
-        saveables: the functions that give and take what such a one holds, by its number.
-        gradients: the functions of the gradients that nodes have of their own, each with the
-            numbers of the objects bound to its last arguments.
-        inner: tensors within functions that such a one captures, by number.
+        saveables: functions that save and restore the contents of a resource, by its number.
+        gradients: the functions of custom gradients, each with the numbers of the objects bound to
+            its last arguments.
+        inner: tensors within functions that gradients capture, by number.
     """
 
     tree: Tree
@@ -136,7 +136,7 @@ def take_snapshot(
     Args:
         root: the object.
         signatures: as `save` takes them.
-        custom_gradients: whether the gradients that nodes have of their own are among it.
+        custom_gradients: whether custom gradients are included.
 
     Raises:
         FailedPreconditionError: a function captures a variable that no object below `root` has.
@@ -253,7 +253,7 @@ class View:
 
 
 def _trace_declared(root: Trackable, view: View) -> None:
-    """Trace what files need and is not traced: first, as that may create variables."""
+    """Trace declared functions that have no trace yet; first, as this may create variables."""
     for one in tree_of(root, view.children).objects:
         for function in view.functions(one).values():
             if not isinstance(function, Function):
@@ -284,7 +284,7 @@ def saved_traces(function: Function | RestoredFunction) -> list[ConcreteFunction
         traces = function.concrete_functions()
     kept: list[ConcreteFunction] = []
     for trace in traces:
-        again = for_files(trace.place) != trace.place  # and has been traced for it
+        again = for_files(trace.place) != trace.place  # and it was traced for that place, too
         if again or any(trace is one for one in kept):
             continue
         if not encodable(trace.structured_input_signature):
@@ -386,8 +386,8 @@ def _resource(handle: Tensor) -> object:
 def _untracked(function: str, resource: object) -> FailedPreconditionError:
     what = f"variable {resource.name!r}" if isinstance(resource, Resource) else f"{resource!r}"
     return FailedPreconditionError(
-        f"save: function {function!r} uses {what}, which no object that is saved has\n"
-        "  Try: make it an attribute of the object that is saved, or of one of its children"
+        f"save: function {function!r} uses {what}, which no saved object has as a child\n"
+        "  Try: make it an attribute of the saved object, or of one of its children"
     )
 
 
@@ -395,9 +395,9 @@ def describe_item(snapshot: Snapshot, number: int, names: Mapping[int, str]) -> 
     """The message for one object.
 
     Args:
-        snapshot: it is of this.
-        number: of the object.
-        names: of concrete functions and of Const nodes, by number.
+        snapshot: the snapshot with the object.
+        number: the object's number.
+        names: names of concrete functions and Const nodes, by number.
     """
     one = snapshot.objects[number]
     children = tuple(snapshot.children[number].items())
@@ -440,7 +440,7 @@ _CONTAINERS: Sequence[tuple[str, type]] = (
 )
 
 
-# Characters that TensorFlow allows in no name of a node, nor of a variable.
+# Characters that TensorFlow does not allow in names of nodes and variables.
 _ILLEGAL = re.compile(r"^[^A-Za-z0-9.]|[^A-Za-z0-9_.\\/>-]")
 
 

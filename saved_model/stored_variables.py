@@ -58,7 +58,7 @@ def attach_value(reader: BundleReader, key: str, variable: Variable) -> None:
 
     Raises:
         NotFoundError: the bundle has no such value, or the file with it is missing.
-        DataLossError: the value does not fit the variable, or is cut off.
+        DataLossError: the value does not match the variable, or is truncated.
     """
     where = index_path(reader.prefix)
     if key not in reader:

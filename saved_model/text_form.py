@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-# It is parsed by Python code, at some megabytes a second.
+# Python code parses it, at some megabytes per second.
 _LARGEST_TEXT = 256 << 20
 _OWN_ANY = "[type.googleapis.com/pinnace.proto."
 
@@ -24,12 +24,12 @@ def parse_text(path: Path, message: Message, kind: str) -> None:
 
     Args:
         path: the file.
-        message: an empty one.
-        kind: what it is called, for errors.
+        message: an empty message.
+        kind: the message's name, for errors.
 
     Raises:
         InvalidArgumentError: the file is too large.
-        DataLossError: it is no such message.
+        DataLossError: the file is not such a message.
     """
     from google.protobuf import text_format
 
@@ -41,8 +41,8 @@ def parse_text(path: Path, message: Message, kind: str) -> None:
             )
         data = file.read()
     try:
-        # What an Any holds is written out under the format's name of its message, not ours.
+        # In the text, an Any names its message by the format's package, which differs from ours.
         text = data.decode().replace("[type.googleapis.com/tensorflow.", _OWN_ANY)
         text_format.Parse(text, message)
     except (UnicodeDecodeError, text_format.ParseError, RecursionError, ValueError) as error:
-        raise DataLossError(f"{path} is damaged: it is no {kind} as text: {error}") from error
+        raise DataLossError(f"{path} is damaged: not a {kind} in text form: {error}") from error

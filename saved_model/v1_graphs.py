@@ -57,7 +57,7 @@ _HOLDERS = VARIABLES | {"VarHandleOp"}
 
 
 def load_main_graph(folder: Path, meta: MetaGraphDef, options: LoadOptions) -> RestoredObject:
-    """The signatures of a model that has no objects.
+    """Load the signatures of a model without objects.
 
     Args:
         folder: the model.
@@ -74,7 +74,7 @@ class MainGraph:
     """The main graph of one model, with its variables and resources.
 
     Args:
-        folder: where its checkpoint and assets are.
+        folder: the folder of the checkpoint and the assets.
         meta: the graph.
         options: see `LoadOptions`.
         where: the file, for errors.
@@ -108,19 +108,19 @@ class MainGraph:
             lambda fills, name: self._part([], [], fills, name),
             None if options.experimental_skip_checkpoint else self._checkpoint,
         )
-        # Why the initialiser that a session runs first cannot run here.
+        # The error with which the initialiser of the session cannot run.
         self._refused: OpError | None = None
 
     def load(self) -> RestoredObject:
         """The object with the signatures."""
         root = self.prepare()
         if not self._options.experimental_skip_checkpoint:
-            # Now, as TensorFlow Serving does: the folder may be another model later.
+            # Now, as TensorFlow Serving does: the folder may hold another model later.
             self.initialise()
         return root
 
     def prepare(self) -> RestoredObject:
-        """The same, before anything of the model has run.
+        """Return the object before any code of the model has run.
 
         Raises:
             OpError: the model cannot be loaded.
@@ -136,7 +136,7 @@ class MainGraph:
         put(root, layout.SIGNATURES, signature_map)
         root._track(layout.SIGNATURES, signature_map)
         root.variables = list({id(one): one for one in self._variables.values()}.values())
-        # TensorFlow's name for them. Saved again, they are objects that the signatures capture.
+        # TensorFlow's name for them; saved again, they are objects that the signatures capture.
         root.asset_paths = list(self._assets.values())
         root.tables = self._resources.all()
         put(root, "tensorflow_version", self._meta.meta_info_def.tensorflow_version)
@@ -167,7 +167,7 @@ class MainGraph:
         return replace(found, inputs=inputs)
 
     def _dtype_of(self, reference: str, where: str) -> DType | None:
-        """The dtype of a value of the graph; None where only the whole graph could tell."""
+        """The dtype of a value of the graph; None if only the whole graph determines it."""
         name, _, index = reference.partition(":")
         node = self._nodes.get(name)
         op = None if node is None else find(node.op)
@@ -202,19 +202,18 @@ class MainGraph:
         where: str,
         structure: tuple[Any, Any] | None = None,
     ) -> ConcreteFunction:
-        """A part of the graph as a function.
+        """Return a part of the graph as a function.
 
         Args:
-            name: of the function.
-            inputs: name -> reference and spec of what is given, whatever computes it.
-            outputs: name -> reference and what it is declared as, if it is.
+            name: the function's name.
+            inputs: name -> reference and spec of a tensor to feed.
+            outputs: name -> reference and declared spec, or None.
             where: what declares it, for errors.
-            structure: specs of inputs and outputs by name, of which some may be composite; None
-                takes one of each tensor.
+            structure: input and output specs by name, if some are composite, else None.
 
         Raises:
-            InvalidArgumentError: an output is of another dtype.
-            OpError: it uses what the initialiser sets, and that could not be run.
+            InvalidArgumentError: an output has another dtype than declared.
+            OpError: it depends on the initialiser, which failed.
         """
         taken, found = (inputs, outputs) if structure is None else structure
         inputs, outputs = _as_flattened(inputs, taken), _as_flattened(outputs, found)
@@ -249,7 +248,7 @@ class MainGraph:
         name: str = "graph",
         output_names: list[str] | None = None,
     ) -> tuple[Graph, list[Tensor], list[Variable]]:
-        """A part of the graph, the tensors it captures, the variables among them."""
+        """Cut a part out of the graph; also return the tensors and variables that it captures."""
         captured: list[Tensor] = []
         variables: list[Variable] = []
         handles: dict[str, Value] = {}
@@ -295,10 +294,10 @@ class MainGraph:
     # Variables and resources.
 
     def initialise(self, *, rehearsed: bool = False) -> None:
-        """Run the initialiser, as a session does after restoring: it fills tables.
+        """Run the initialiser, which fills tables, as a session does after restoring.
 
         Args:
-            rehearsed: only look whether it can be run.
+            rehearsed: only check whether it can run.
         """
         names = initialisers(self._meta)
         if not names:
@@ -308,7 +307,7 @@ class MainGraph:
             with bounded(most) if most else nullcontext():
                 self._initialise(names, rehearsed=rehearsed)
         except OpError as error:
-            # Signatures that use nothing that it sets work without it.
+            # Signatures that do not depend on it work without it.
             self._refused = error
 
     def _initialise(self, names: Sequence[str], *, rehearsed: bool) -> None:
@@ -319,10 +318,10 @@ class MainGraph:
                 plan([np.asarray(tensor._array) for tensor in captured])
 
     def _require_initialised(self, captured: Iterable[Tensor]) -> None:
-        """Check that a signature uses nothing that only the initialiser could set.
+        """Check that a signature does not depend on an initialiser that failed.
 
         Raises:
-            OpError: it does, and the initialiser cannot run here.
+            OpError: it does.
         """
         if self._refused is None:
             return
@@ -332,8 +331,8 @@ class MainGraph:
                 if not held.is_initialized or getattr(held, "mutable", False):
                     first = ", ".join(map(repr, initialisers(self._meta)))
                     raise type(self._refused)(
-                        f"{self._where}: {held.name!r} has no value, since what the model runs "
-                        f"first, {first}, cannot be run here: "
+                        f"{self._where}: {held.name!r} has no value, since the initialiser of the "
+                        f"model, {first}, cannot run: "
                         f"{self._refused.message}"
                     ) from self._refused
 
@@ -416,10 +415,10 @@ class MainGraph:
 
 
 def _as_flattened(tensors: Mapping[str, _T], specs: Mapping[str, Any]) -> dict[str, _T]:
-    """Tensors in the order in which the values by name, of which they are parts, are flattened.
+    """Sort tensors in the order in which the values that they are components of are flattened.
 
-    That is by the names of the values, and the parts of one as its class orders them: indices,
-    values and shape of a sparse tensor.
+    The values are sorted by name, the components of a value as its class does: indices, values and
+    shape of a sparse tensor.
     """
     return {key: tensors[key] for key in named_tensors(specs)}
 

@@ -54,7 +54,7 @@ _MAKERS = _BY_NAME | handles.MAKERS
 _FILLERS = tables.FILLERS | {
     op.name for family in (boosted, quantiles) for op in (family.CREATE, family.DESERIALIZE)
 }
-# Which input is the handle, where it is not the first.
+# The index of the handle among the inputs, where it is not 0.
 _HANDLE_PLACE = {handles.FILLER: 1}
 
 
@@ -72,12 +72,12 @@ def makes_resource(node: NodeDef) -> bool:
 
 
 def makes_named(node: NodeDef) -> bool:
-    """Whether a node that has a shared name makes a resource."""
+    """Whether a node with a shared name makes a resource that others may refer to by it."""
     return _op_of(node) in _BY_NAME
 
 
 def fills_resource(node: NodeDef) -> bool:
-    """Whether a node gives a resource its values."""
+    """Whether a node fills a resource."""
     return _op_of(node) in _FILLERS
 
 
@@ -104,8 +104,8 @@ class MainGraphResource(RestoredResource):
     """A resource of a main graph; created on first use, filled when a session would.
 
     Args:
-        make: gives its handle.
-        functions: gives the functions to save it with.
+        make: creates its handle.
+        functions: creates the functions to save it with.
     """
 
     def __init__(
@@ -136,10 +136,10 @@ class MainGraphResources:
         meta: the graph.
         where: the file, for errors.
         library: the functions that nodes may call.
-        initialisers: gives the names of the nodes that run once after restoring.
-        part: the part of the graph that runs some nodes, under a name, what it captures, and its
-            variables.
-        checkpoint: gives the values that are stored; None leaves resources empty.
+        initialisers: returns the names of the nodes that run once after restoring.
+        part: returns the part of the graph that runs some nodes, under a name, and the tensors and
+            variables that it captures.
+        checkpoint: returns the stored values; None leaves resources empty.
     """
 
     def __init__(
@@ -162,14 +162,14 @@ class MainGraphResources:
         self._stored: dict[str, StoredResource] | None = None
 
     def all(self) -> list[MainGraphResource]:
-        """Every one, in the order of the nodes that make them."""
+        """All resources, in the order of the nodes that make them."""
         for node in self._meta.graph_def.node:
             if makes_resource(node):
                 self.of(node)
         return list(self._found.values())
 
     def of(self, node: NodeDef) -> MainGraphResource:
-        """The resource of a node; nodes may share one by its name."""
+        """Return a node's resource; nodes may share one by name."""
         key = self._key(node)
         found = self._found.get(key)
         if found is None:
@@ -251,7 +251,7 @@ class MainGraphResources:
         return None if maker is None else self.of(maker)
 
     def _maker(self, reference: str) -> NodeDef | None:
-        """The node that makes the resource that a reference means."""
+        """The node that makes the resource of a reference, or None."""
         node = self._nodes.get(reference.partition(":")[0])
         while node is not None and node.op in _PASS and node.input:
             node = self._nodes.get(node.input[0].partition(":")[0])
@@ -264,7 +264,7 @@ def _keeps_values(one: MainGraphResource) -> bool:
 
 
 def _one_shot_functions(maker: Graph, one: MainGraphResource) -> dict[str, ConcreteFunction]:
-    """The functions of a OneShotIterator, as an iterator that gets its dataset from an initialiser.
+    """The functions of a OneShotIterator, as an iterator that an initialiser gives its dataset.
 
     TensorFlow gives the resources of a function names, and its OneShotIterator takes none.
     """

@@ -1,7 +1,7 @@
 """The bytes of a message as C++ serialises it deterministically: equal messages, equal bytes.
 
-Python's runtime promises an order of map entries, too, but another: integer keys descend, and a
-text stands after those that begin with it.
+Python's runtime also has a defined order of map entries, but another one: integer keys descend, and
+a string is after those that it is a prefix of.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
-# The first number that takes two bytes.
+# The smallest number that takes two bytes.
 _TWO_BYTES = 128
-# The tags of a key that is text, and of a value, in an entry of a map.
+# The tags of a string key and of a value in a map entry.
 _TEXT_KEY, _VALUE = 10, 18
-# The largest number of a field whose tag is one byte.
+# The largest field number with a tag of one byte.
 _LAST_OF_ONE_BYTE = 15
 
 
@@ -28,9 +28,9 @@ class _Field(NamedTuple):
     Attributes:
         kind: the type of its messages.
         is_map: whether it is a map itself.
-        deep: of a map whose values have one field each (a `oneof`, as attributes are): the numbers
+        deep: for a map whose values have one field each (a `oneof`, as attributes are): the numbers
             of the fields that may contain maps, each with the tags of its own such fields. A value
-            in which none of these tags stands contains no map. None for other fields.
+            without any of these tags contains no map. None for other fields.
     """
 
     kind: Descriptor
@@ -39,12 +39,12 @@ class _Field(NamedTuple):
 
 
 def canonical(message: Message) -> bytes:
-    """The bytes of a message, its fields in the order of their numbers, its maps in that of keys.
+    """Serialise a message with its fields in the order of numbers, its maps in that of keys.
 
     Args:
-        message: any; the keys of its maps are texts, or integers that are not negative.
+        message: any message with map keys that are strings or integers of at least 0.
     """
-    kind: Any = message.DESCRIPTOR  # the runtime's own class of it, where there is one
+    kind: Any = message.DESCRIPTOR  # the runtime's own descriptor class, if there is one
     return _sorted(message.SerializeToString(deterministic=True), kind)
 
 
@@ -104,11 +104,11 @@ def _entry(
     """The key and the bytes of a map's entry.
 
     Args:
-        data: has the entry.
-        start: of its tag.
-        begin: of the entry itself.
-        end: of the entry.
-        field: of the map.
+        data: the bytes with the entry.
+        start: the position of its tag.
+        begin: the position of its content.
+        end: the position of its end.
+        field: the map's field.
     """
     if field.deep is not None and data[begin] == _TEXT_KEY:
         size, text = _varint(data, begin + 1)
@@ -119,12 +119,12 @@ def _entry(
 
 
 def _is_plain(data: bytes, at: int, end: int, deep: dict[int, tuple[int, ...]]) -> bool:
-    """Whether there are no maps in a value: most attributes are shapes, dtypes or numbers.
+    """Whether a value contains no maps: most attributes are shapes, dtypes or numbers.
 
     Args:
-        data: has the value.
-        at: of its tag.
-        end: of the value.
+        data: the bytes with the value.
+        at: the position of its tag.
+        end: the position of its end.
         deep: see `_Field`.
     """
     if at >= end or data[at] != _VALUE:
@@ -154,7 +154,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 @functools.cache
 def _fields_with_maps(kind: Descriptor) -> dict[int, _Field]:
-    """The fields of a message in which maps are, by number."""
+    """The fields of a message that contain maps, by number."""
     found: dict[int, _Field] = {}
     for number, inner in _inner_with_maps(kind):
         is_map = inner.GetOptions().map_entry

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from pinnace.proto.graph_pb2 import GraphDef
     from pinnace.saved_model.snapshot import InnerTensor
 
-# The version of the writer: tools parse it.
+# The writer's version, which tools parse.
 _TENSORFLOW_VERSION = "2.21.0"
 _WRITER = "pinnace"
 _LARGEST_FILE = (1 << 31) - 1
@@ -78,15 +78,15 @@ def save(
     Args:
         obj: a Module, a model, a Checkpoint: anything with named children.
         export_dir: the folder.
-        signatures: what is served: a function with an `input_signature`, a concrete function, or a
-            dict of them by name. None takes what the object itself offers.
+        signatures: the functions to serve: a function with an `input_signature`, a concrete
+            function, or a dict of them by name. None takes those that the object offers.
         options: see `SaveOptions`.
 
     Raises:
         TypeError: `obj` has no named children.
-        ValueError: a signature that cannot be one.
-        FailedPreconditionError: a function uses a variable that no saved object has; a variable
-            without a value; the folder cannot be exchanged.
+        ValueError: a function cannot be a signature.
+        FailedPreconditionError: a function uses a variable that no saved object has, a variable has
+            no value, or the folder cannot be replaced.
 
     Source:
         TensorFlow `tf.saved_model.save`.
@@ -113,7 +113,7 @@ def save(
 
 
 def write_message(message: SavedModel, folder: Path) -> None:
-    """The file of messages and its fingerprint, written when the other files are there."""
+    """Write the file of messages and its fingerprint; the other files must exist already."""
     size = message.ByteSize()
     if size > _LARGEST_FILE:
         raise InvalidArgumentError(
@@ -128,7 +128,7 @@ def write_message(message: SavedModel, folder: Path) -> None:
 
 
 def _refuse_too_deep(data: bytes) -> None:
-    """Refuse what no reader of the format would read: messages more than 100 deep."""
+    """Refuse messages nested more than 100 deep, which protobuf does not parse."""
     try:
         SavedModel.FromString(data)
     except DecodeError as error:
@@ -147,7 +147,7 @@ class _Model:
         self._options = options
         self._names = FunctionNames()
         self._main = MainGraph(self._names.of_ref)
-        # Numbers of objects -> their nodes in the main graph.
+        # Object number -> node of the main graph.
         self._nodes: dict[int, str] = {}
         self._objects, self._values = describe(snapshot.tree)
         self._object_bytes = encode_object_graph(self._objects).SerializeToString(
@@ -156,7 +156,7 @@ class _Model:
         self.asset_names = name_assets(snapshot.assets.values())
 
     def message(self) -> SavedModel:
-        """Everything but variables and assets."""
+        """The SavedModel message, without variables and assets."""
         model = SavedModel(saved_model_schema_version=layout.SCHEMA_VERSION)
         meta = model.meta_graphs.add()
         self._describe_writer(meta)
@@ -246,7 +246,7 @@ class _Model:
         return function if isinstance(function, ConcreteFunction) else None
 
     def _add_initialiser(self, meta: MetaGraphDef) -> None:
-        """The node that a session runs once, under both names under which it is looked for."""
+        """Add the node that a session runs once, under both names by which it may be found."""
         calls = []
         for number in self._snapshot.resources:
             trace = self._trace_of(number, layout.INITIALIZE)
@@ -316,7 +316,7 @@ class _Model:
             for number, function in snapshot.concrete.items()
         }
         for gradient, bound in snapshot.gradients:
-            # TensorFlow's first argument is the operation, which no function takes.
+            # TensorFlow's first argument is the operation, which functions do not take.
             arguments = encode_structure(((None, *gradient.arguments), {}))
             results = encode_structure(list(gradient.results))
             functions[self._names.of(gradient.graph)] = ConcreteInfo(bound, arguments, results)
@@ -350,7 +350,8 @@ def _describe_concrete(function: ConcreteFunction, bound: tuple[int, ...]) -> Co
         results = encode_structure(function.structured_outputs)
     except NotEncodable as error:
         raise InvalidArgumentError(
-            f"save: function {function.name!r} takes or gives what cannot be written: {error}"
+            f"save: function {function.name!r} has arguments or results that "
+            f"cannot be written: {error}"
         ) from error
     return ConcreteInfo(bound, arguments, results)
 

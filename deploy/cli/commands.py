@@ -1,4 +1,4 @@
-"""The list of commands, as typer shows it; a command's module is imported on first use."""
+"""The list of commands for typer; a command's module is imported when it is first used."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import importlib
@@ -12,8 +12,8 @@ USAGE = 2
 _LOOK, _USE, _CHANGE = "Look at a model", "Use a model", "Change a model"
 _PROGRAMS = "Change programs"
 _READ = "Read about it"
-# In the order of the overview: a command, which is a function in the file of its name, and where
-# the overview lists it.
+# In the order of the overview: (command, which is a function in the file of its name; its group in
+# the overview).
 _COMMANDS = {
     "show": _LOOK,
     "scan": _LOOK,
@@ -27,12 +27,12 @@ _COMMANDS = {
     "upgrade": _PROGRAMS,
     "docs": _READ,
 }
-# Commands of 0.1 that scripts still call, whatever their options: they are not listed.
+# Commands of version 0.1 that scripts still call, with any options; they are hidden.
 _GONE = ("compile", "warmup")
 
 
 def _serve() -> None:
-    """Only for the list of commands: `main` runs it before typer is loaded."""
+    """A placeholder in the list of commands: `main` runs `serve` before typer is imported."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -51,12 +51,12 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""
     del version
 
 
 def _app(names: Iterable[str]) -> typer.Typer:
-    """`pinnace` with these commands."""
+    """The app of `pinnace` with these commands."""
     app = typer.Typer(
         name="pinnace",
         no_args_is_help=True,
@@ -86,7 +86,7 @@ def _app(names: Iterable[str]) -> typer.Typer:
 
 
 def _escape(command: Any) -> None:
-    """Let square brackets in help texts be text, `.npz[key]`: Rich takes them for its markup."""
+    """Escape square brackets in help texts, such as `.npz[key]`, which Rich takes for markup."""
     command.help = escape(command.help) if command.help else command.help
     for parameter in command.params:
         told = getattr(parameter, "help", None)
@@ -97,7 +97,7 @@ def _escape(command: Any) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line; the exit code. What a command raises is the caller's to tell."""
+    """Run a command line; return the exit code. Errors of commands are raised."""
     called = [name for name in arguments[:1] if name in {*_COMMANDS, *_GONE}]
     try:
         command = typer.main.get_command(_app(called or _COMMANDS))
@@ -108,13 +108,13 @@ def run(arguments: list[str]) -> int:
     except typer.Abort:
         return 130
     except Exception as error:
-        # A usage error knows how to tell itself.
+        # Usage errors print their own message.
         message = getattr(error, "format_message", None)
         if message is None:
             raise
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "pinnace"
-        if not str(message()):  # no command at all: the help was shown
+        if not str(message()):  # without a command, the help was shown
             return USAGE
         typer.echo(f"{path}: {message()}\n  Try: {path} --help", err=True)
         return USAGE

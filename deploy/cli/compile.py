@@ -1,4 +1,4 @@
-"""`pinnace compile`: a command of scripts for 0.1, which has nothing to do any more."""
+"""`pinnace compile`: does nothing; kept for scripts of version 0.1."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 
@@ -6,7 +6,7 @@ from pinnace.deploy.cli.warmup import Ignored, print_not_needed
 
 
 def compile(arguments: Ignored = None) -> int:
-    """Nothing is to be compiled: machine code is part of the installation.
+    """Do nothing: machine code is part of the installation.
 
     `pinnace show --machine` says whether the installation has machine code for this machine.
     """

@@ -1,4 +1,4 @@
-"""`pinnace diff`: how two SavedModels differ."""
+"""`pinnace diff`: the differences of two SavedModels."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import dataclasses

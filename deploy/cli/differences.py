@@ -1,4 +1,4 @@
-"""The differences of two SavedModels: signatures, ops, functions, variables, and their answers."""
+"""The differences of two SavedModels: signatures, ops, functions, variables, outputs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.saved_model.inspection import ModelReport, SignatureReport
 
-_CHUNK = 1 << 22  # numbers that are compared at a time
+_CHUNK = 1 << 22  # elements that are compared at a time
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayDifference:
-    """The difference of two arrays of one name.
+    """The difference of two arrays.
 
     Attributes:
-        name: of both.
-        largest: |a - b| where it is largest; infinite where one is NaN and the other is not; None
-            for what is not compared as numbers.
+        name: their name.
+        largest: the largest |a - b|; infinite if one is NaN and the other is not; None for arrays
+            that are not compared as numbers.
         relative: `largest` divided by the largest |a|.
-        unequal: how many elements differ.
-        size: how many there are.
-        note: shapes or dtypes, if these differ; then nothing else was compared.
+        unequal: the number of elements that differ.
+        size: the number of elements.
+        note: shapes or dtypes if these differ; nothing else is compared then.
     """
 
     name: str
@@ -46,18 +46,18 @@ class ArrayDifference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The differences of two models; everything is empty if there are none.
+    """The differences of two models; all fields are empty if there are none.
 
     Attributes:
         signatures: sentences.
-        ops: op -> how many nodes of the first and of the second model have it.
+        ops: op -> number of nodes in the first and in the second model.
         functions: sentences.
         only_in_a: names of variables.
         only_in_b: names of variables.
-        variables: those in both that differ, the largest difference first.
-        equal_variables: how many are equal.
+        variables: variables of both models that differ, the largest difference first.
+        equal_variables: the number of equal variables.
         assets: sentences.
-        outputs: what the models answered differently, if they were run.
+        outputs: differences of the outputs, if the models were run.
     """
 
     signatures: tuple[str, ...]
@@ -86,13 +86,13 @@ class Differences:
 
 
 def compare(a: Path, b: Path, tags: list[str] | None = None, tolerance: float = 0.0) -> Differences:
-    """Compare two SavedModels; nothing of them is run.
+    """Compare two SavedModels without running them.
 
     Args:
-        a: one folder.
-        b: the other.
-        tags: which of several graphs.
-        tolerance: weights that differ by this much, relative to the largest, count as equal.
+        a: the first folder.
+        b: the second folder.
+        tags: the tags of the graph, if there are several.
+        tolerance: weights that differ by at most this, relative to the largest, count as equal.
     """
     one, other = inspect(a, tags), inspect(b, tags)
     only_a, only_b, variables, equal = _variables(a, b, tolerance)
@@ -180,7 +180,7 @@ def _same_bytes(a: Path, b: Path) -> bool:
 
 
 class _Variables:
-    """The variables of one model by name; each is read when it is compared."""
+    """The variables of a model by name; each is read when it is compared."""
 
     def __init__(self, folder: Path) -> None:
         prefix = variables_prefix(folder)
@@ -222,15 +222,15 @@ def _weight(one: ArrayDifference) -> float:
 
 
 def is_beyond(one: ArrayDifference, tolerance: float) -> bool:
-    """Whether a difference counts."""
+    """Whether a difference exceeds the tolerance."""
     if one.note or one.largest is None:
         return bool(one.note) or one.unequal > 0
-    # Integers beyond 2**53 may differ by nothing that a float shows.
+    # Integers beyond 2**53 may differ although their difference as floats is 0.
     return one.unequal > 0 and (tolerance == 0 or one.relative is None or one.relative > tolerance)
 
 
 def array_difference(name: str, a: Array, b: Array) -> ArrayDifference:
-    """The difference of two arrays; taken part by part, so that large ones need little memory."""
+    """The difference of two arrays, computed in parts to save memory."""
     if a.shape != b.shape or a.dtype != b.dtype:
         text = f"{_spec(a)} in A, {_spec(b)} in B"
         return ArrayDifference(name, None, None, max(a.size, b.size), a.size, text)
@@ -242,7 +242,7 @@ def array_difference(name: str, a: Array, b: Array) -> ArrayDifference:
     wide: Any = np.complex128 if a.dtype.kind == "c" else np.float64
     for start in range(0, left.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        # Equal bytes are equal numbers, NaN too.
+        # Equal bytes are equal values, also for NaN.
         if left[part].tobytes() == right[part].tobytes():
             scale = max(scale, _magnitude(left[part].astype(wide)))
             continue
@@ -251,7 +251,7 @@ def array_difference(name: str, a: Array, b: Array) -> ArrayDifference:
             gap = np.abs(x - y)
         gap[(x == y) | (np.isnan(x) & np.isnan(y))] = 0
         gap[np.isnan(gap)] = np.inf
-        # Integers beyond 2**53 may differ although their floats do not.
+        # Integers beyond 2**53 may differ although they are equal as floats.
         differs = (gap > 0) | ((left[part] != right[part]) & ~(np.isnan(x) & np.isnan(y)))
         unequal += int(np.count_nonzero(differs))
         largest = max(largest, float(gap.max(initial=0.0)))

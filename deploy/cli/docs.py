@@ -1,4 +1,4 @@
-"""`pinnace docs`: the documentation of this copy, in a browser, without the internet."""
+"""`pinnace docs`: the documentation of this version in a browser, without the internet."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import functools
@@ -19,7 +19,7 @@ from pinnace.deploy.cli.markdown_site import installed_folder, markdown_site
 from pinnace.deploy.cli.source_listing import installed_listing
 from pinnace.framework.errors import NotFoundError
 
-_NAME = "site.tar.xz"  # `make release` puts it beside this file
+_NAME = "site.tar.xz"  # `make release` writes it beside this file
 _FIRST = "index.html"
 
 
@@ -40,7 +40,7 @@ def docs(
 
 
 def _site(folder: Path) -> dict[str, bytes]:
-    """The site beside this file, or that `make docs` built in this checkout; else its pages."""
+    """The packed site, or the site that `make docs` built in this checkout, or its plain pages."""
     checkout = folder.parent.parent
     for file in (folder / _NAME, checkout / "build" / _NAME):
         if file.is_file():
@@ -48,17 +48,17 @@ def _site(folder: Path) -> dict[str, bytes]:
     pages = checkout if (checkout / "docs" / "index.md").is_file() else installed_folder()
     if pages is None:
         raise NotFoundError(
-            "this copy carries no documentation: its pages were not installed with it\n"
+            "the documentation was not installed with this copy\n"
             "  Try, in a checkout: pip install --force-reinstall --no-deps ."
         )
     return markdown_site(pages)
 
 
 def read_site(file: Path) -> dict[str, bytes]:
-    """The files of a packed site, by their names with `/`.
+    """The files of a packed site by name, with `/`.
 
-    They are packed as one stream, a third of the size that they have one by one, so that all are
-    read at once: some 30 MB.
+    All files are compressed as one stream, a third of their size one by one, so they are read at
+    once: some 30 MB.
 
     Args:
         file: the archive.
@@ -69,17 +69,17 @@ def read_site(file: Path) -> dict[str, bytes]:
 
 
 def site_server(site: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
-    """A server of a site, on the loopback address alone.
+    """A server for a site, on the loopback address only.
 
-    What a packed site lacks is made when it is asked for: listings of this package's source, and
-    the entries of the search index.
+    Files that a packed site lacks are made on request: listings of this package's source, and the
+    entries of the search index.
 
     Args:
-        site: its files, by their names.
-        port: 0 takes a free one.
+        site: the files by name.
+        port: the port; 0 takes a free one.
 
     Returns:
-        The server, which listens; `serve_forever` answers.
+        The listening server; call `serve_forever`.
     """
     index = functools.cache(lambda: search_index.filled(site))
 

@@ -1,4 +1,4 @@
-"""`pinnace edit`: a SavedModel with fewer or renamed signatures."""
+"""`pinnace edit`: removes or renames signatures of a SavedModel."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`pinnace export`: a SavedModel as a verified ONNX file, or as a .tflite file."""
+"""`pinnace export`: converts a SavedModel to a verified file of another format."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import gc
@@ -283,9 +283,9 @@ def export(
         },
     )
     web = page_place(output, web, page=page)
-    from pinnace.deploy import onnx  # its package is asked for where it is needed
+    from pinnace.deploy import onnx  # needs the package onnx
 
-    gc.freeze()  # what was imported stays: the collector need not look at it again
+    gc.freeze()  # imported objects stay alive; the collector need not scan them
     try:
         found = onnx.export(
             _found(model, inputs, outputs),
@@ -323,7 +323,7 @@ def export(
 
 
 def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
-    """The source of the export: a SavedModel's folder, or a frozen graph's function."""
+    """The source of the export: the folder of a SavedModel, or the function of a frozen graph."""
     from pinnace.deploy.cli.inputs import names_of
     from pinnace.deploy.models.finding import find_model
     from pinnace.deploy.models.kinds import FROZEN, SAVED_MODEL
@@ -333,7 +333,7 @@ def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
     if kind == FROZEN:
         from pinnace.saved_model.frozen_graphs import load_frozen_graph
 
-        # The first output of a node goes by the node's name, which ONNX allows as it is.
+        # ONNX allows names without `:0`, so first outputs are named after their nodes.
         given, wanted = (
             None if one is None else [name.removesuffix(":0") for name in names_of(one)]
             for one in (inputs, outputs)
@@ -348,7 +348,7 @@ def _found(model: Path, inputs: str | None, outputs: str | None) -> object:
 
 
 def _lines(found: "ExportReport", output: Path, opset: int) -> Iterator[str]:
-    """A summary of what was written and what was left out."""
+    """The lines of a summary of the export."""
     if found.variant is None:
         largest = found.largest_difference
         yield (
@@ -393,6 +393,6 @@ def _tokenizer_lines(found: "ExportReport") -> Iterator[str]:
 
 
 def _is_missed(op: str) -> bool:
-    """Whether leaving out the op changes what a user sees: it checks or prints."""
+    """Whether users notice that the op is left out: checks and prints."""
     found = registry.at_hand(op)
     return found is not None and found.effect == "io"

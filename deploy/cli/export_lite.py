@@ -17,14 +17,14 @@ ENDING = ".tflite"
 
 
 def refuse_lite_options(output: Path, given: Mapping[str, bool]) -> None:
-    """Refuse what belongs to .tflite files where another is written.
+    """Refuse options of .tflite files for other output files.
 
     Args:
-        output: the file.
+        output: the output file.
         given: flag -> whether it was given.
 
     Raises:
-        InvalidArgumentError: there is such an option.
+        InvalidArgumentError: such an option was given.
     """
     from pinnace.framework.errors import InvalidArgumentError
 
@@ -43,19 +43,19 @@ def export_lite(
     report: Path | None,
     **options: Any,
 ) -> None:
-    """Write the file, and say what was made.
+    """Write a .tflite file, and print a summary.
 
     Args:
         model: a folder, or a frozen graph's function.
-        output: the file.
-        foreign: flags of ONNX alone, and whether they were given.
-        signature: one, or several with commas between them.
-        tags: of the folder, comma-separated.
-        report: a `.json` or `.md` file that tells the same as is printed.
-        options: as `pinnace.deploy.lite.export` takes them.
+        output: the output file.
+        foreign: flags of ONNX files -> whether they were given.
+        signature: a signature, or several separated by commas.
+        tags: tags of the graph, separated by commas.
+        report: a `.json` or `.md` file for the report.
+        options: options of `pinnace.deploy.lite.export`.
 
     Raises:
-        InvalidArgumentError: a flag does not belong here.
+        InvalidArgumentError: an option of another format was given.
     """
     from pinnace.deploy import lite
     from pinnace.framework.errors import InvalidArgumentError
@@ -64,7 +64,7 @@ def export_lite(
         if is_given:
             raise InvalidArgumentError(f"{flag} is for ONNX files, got {output}")
     if report is not None and report.suffix not in {".json", ".md"}:
-        raise InvalidArgumentError(f"a report ends in .json or .md, got {report}")
+        raise InvalidArgumentError(f"a report must end in .json or .md, got {report}")
     keys = signature.split(",")
     found = lite.export(
         model,
@@ -83,7 +83,7 @@ def export_lite(
 
 
 def _write(place: Path, found: "LiteReport") -> None:
-    """The report as a file."""
+    """Write the report to a file."""
     from pinnace.storage.atomic import write_file
 
     if place.suffix == ".json":

@@ -1,4 +1,4 @@
-"""`pinnace export --page`: the options of pages, and of what a model tells about itself."""
+"""`pinnace export --page`: the options of pages, and of labels and normalisation."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 from pathlib import Path
@@ -64,15 +64,15 @@ Metadata = Annotated[
 
 
 def page_place(output: Path, web: Path | None, *, page: bool) -> Path | None:
-    """The folder of the page of a file; None if none is wanted."""
+    """The folder of a file's page; None without a page."""
     return web if web is not None or not page else output.with_suffix(".page")
 
 
 def one_or_named(option: str, values: list[str] | None) -> Any:
-    """The one value of an option, or a mapping where they are given by name.
+    """The single value of an option, or a dict if values are given by name.
 
     Raises:
-        InvalidArgumentError: there are several without names.
+        InvalidArgumentError: several values are given without names.
     """
     if not values:
         return None
@@ -83,17 +83,17 @@ def one_or_named(option: str, values: list[str] | None) -> Any:
         name, equals, rest = value.partition("=")
         if not equals or name in found:
             raise InvalidArgumentError(
-                f"--{option}: several are given by name, each once, as NAME=VALUE; got {value!r}"
+                f"--{option}: several values must be given by name as NAME=VALUE; got {value!r}"
             )
         found[name] = rest
     return found
 
 
 def scalings(values: list[str] | None) -> "Scaling | dict[str, Scaling] | None":
-    """What `--normalization` says.
+    """Parse the values of `--normalization`: one scaling, or one for each named input.
 
     Raises:
-        InvalidArgumentError: it is written otherwise.
+        InvalidArgumentError: a value does not have the form of the option.
     """
     from pinnace.deploy.program.pixels import scaling_of
 
@@ -106,10 +106,10 @@ def scalings(values: list[str] | None) -> "Scaling | dict[str, Scaling] | None":
 
 
 def _is_there(path: str) -> bool:
-    """Whether a value is a file, whose name may have a `=`."""
+    """Whether a value is the path of a file, whose name may contain `=`."""
     return Path(path).is_file()
 
 
 def page_line(place: Path) -> str:
-    """What is said of a page that was written."""
+    """The line to print about a page that was written."""
     return f"{place}: a page; look at it with: python -m http.server -d {place}"

@@ -37,7 +37,7 @@ StructuredOutputs = Annotated[
     typer.Option("--structured-outputs", help="With --tfjs, predict() gives outputs by name."),
 ]
 
-# Options of both kinds of models.
+# Options of both graph models and layers models.
 _LAYERS = (
     *("quantize", "shard_bytes", "runtime", "sample", "report", "verify_timeout_s"),
     *("page", "labels", "normalization"),
@@ -53,18 +53,18 @@ def export_tfjs(
     lite: Mapping[str, Any],
     **options: Any,
 ) -> None:
-    """Write OUTPUT, and tell what was done.
+    """Write OUTPUT, and print a summary.
 
     Args:
         source: the model: a path, or a loaded function.
-        output: the folder.
-        layers: whether a layers model is wanted.
-        others: options of ONNX files: name -> value if it was given, else None or False.
-        lite: likewise, of .tflite files.
-        **options: of `pinnace.deploy.tfjs.export`.
+        output: the output folder.
+        layers: whether to write a layers model.
+        others: options of ONNX files -> their value; None or False if not given.
+        lite: options of .tflite files -> their value, likewise.
+        **options: options of `pinnace.deploy.tfjs.export`.
 
     Raises:
-        InvalidArgumentError: an option is of another format.
+        InvalidArgumentError: an option of another format was given.
     """
     from pinnace.deploy import tfjs
 

@@ -1,4 +1,4 @@
-"""Arrays as expressions: numbers, lists, and a few NumPy functions; nothing else is evaluated.
+"""Arrays as expressions of numbers, lists and a few NumPy functions, evaluated safely.
 
 `np.ones((2, 3))`, `[[1, 2], [3, 4]]`, `np.arange(6).reshape(2, 3) / 5`, `random((8,), "float32")`
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_LETTERS = 1_000_000
 _MOST_BYTES = 1 << 30
-_MOST_BITS = 4096  # of a Python integer, which could otherwise grow without end
+_MOST_BITS = 4096  # the limit of Python integers, which could otherwise grow without bound
 _DTYPES = (
     "bool",
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -41,20 +41,20 @@ _UNARY: Mapping[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub:
 
 
 def evaluate(text: str, seed: int = 0) -> Any:
-    """The value of an expression.
+    """Evaluate an expression.
 
     Args:
         text: literals, + - * / // % **, and these functions, with or without `np.`: zeros, ones,
             full, eye, arange, linspace, array, and random, random.rand, random.randn,
             random.randint, random.normal, random.uniform; methods reshape and astype of arrays.
-        seed: of the random numbers.
+        seed: the seed of random numbers.
 
     Raises:
-        InvalidArgumentError: it is none of these, or would take more than 1 GiB.
+        InvalidArgumentError: the text is not such an expression, or takes more than 1 GiB.
     """
     if len(text) > _MOST_LETTERS:
         raise InvalidArgumentError(
-            f"an expression may have {_MOST_LETTERS:,} letters, this one has {len(text):,}\n"
+            f"an expression may have {_MOST_LETTERS:,} characters, this one has {len(text):,}\n"
             "  Try: put the values into a file.npy"
         )
     try:
@@ -134,7 +134,7 @@ class _Evaluator:
 
 
 def _dotted(node: ast.AST) -> str:
-    """`np.random.rand` as `random.rand`; empty for what is no name."""
+    """`np.random.rand` as `random.rand`; "" for expressions other than names."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""The findings of a scan: their severity, and their meaning for a model's user."""
+"""The findings of a scan: their level, and their meaning for the model's user."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MOST_PLACES = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a model has or could do.
+    """A property of a model, or a thing that it could do.
 
     Attributes:
         level: one of `LEVELS`.
-        title: what it is.
-        meaning: what follows from it, in words.
-        places: where, some of them.
-        count: how many there are.
+        title: the finding in a few words.
+        meaning: its consequences, in sentences.
+        places: some of the places where it was found.
+        count: the number of places.
     """
 
     level: str
@@ -30,10 +30,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The findings in a model.
+    """The findings of a scan.
 
     Attributes:
-        path: of the model.
+        path: the model.
         kind: SavedModel, Keras or ONNX.
         findings: the most serious first.
     """
@@ -49,7 +49,7 @@ class Scan:
 
 
 class Findings:
-    """Findings, collected; those of one title are one with several places."""
+    """Collects findings; those with equal titles become one with several places."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[str, dict[str, None], int]] = {}
@@ -62,7 +62,7 @@ class Findings:
         self._found[level, title] = known, places, number + count
 
     def all(self) -> tuple[Finding, ...]:
-        """Them, the most serious first."""
+        """All findings, the most serious first."""
         found = [
             Finding(level, title, meaning, tuple(places), count)
             for (level, title), (meaning, places, count) in self._found.items()

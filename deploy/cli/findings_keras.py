@@ -1,4 +1,4 @@
-"""The dangers of a Keras file, from its configuration; none of it is run or unpickled."""
+"""The risks of a Keras file, from its configuration, without running or unpickling anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pinnace.framework.errors import DataLossError, InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MOST_BYTES = 64_000_000  # of a configuration
+_MOST_BYTES = 64_000_000  # the limit of a configuration
 _MOST_PARTS = 2_000_000
 _RATIO = 200
 _OWN = ("keras", "tf_keras", "tensorflow.keras", "tensorflow.python.keras")
@@ -27,10 +27,10 @@ _CODE = (
 
 
 def findings_of(path: Path) -> Findings:
-    """Everything there is to say about a .keras or .h5 file.
+    """The findings in a .keras or .h5 file.
 
     Raises:
-        DataLossError: it is damaged.
+        DataLossError: the file is damaged.
     """
     found = Findings()
     read = _read_archive if zipfile.is_zipfile(path) else _read_hdf5
@@ -88,7 +88,7 @@ def _read_hdf5(path: Path, found: Findings) -> Any:
         import h5py
     except ImportError:
         raise InvalidArgumentError(
-            f"{path} is read by h5py, which is not there\n  Try: pip install h5py"
+            f"{path} needs the package h5py\n  Try: pip install h5py"
         ) from None
     try:
         with h5py.File(path, "r") as file:
@@ -143,7 +143,7 @@ def _json(data: bytes, path: Path) -> Any:
 
 
 def _objects(config: Any) -> Iterator[dict[str, Any]]:
-    """Every part of a configuration that names a class."""
+    """Yield every part of a configuration that names a class."""
     waiting = [config]
     count = 0
     while waiting and count < _MOST_PARTS:
@@ -179,7 +179,7 @@ def _look_at(one: dict[str, Any], found: Findings) -> None:
 def _look_at_lambda(config: dict[str, Any], place: str, found: Findings) -> None:
     function = config.get("function")
     if isinstance(function, dict) and function.get("class_name") == "__lambda__":
-        return  # told as the part that carries the code
+        return  # reported for the part that holds the code
     is_code = config.get("function_type") == "lambda" or (
         isinstance(function, (list, str)) and config.get("function_type") != "function"
     )

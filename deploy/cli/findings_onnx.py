@@ -1,4 +1,4 @@
-"""The dangers of an ONNX file, from its messages; it is not run, and no other file is opened."""
+"""The risks of an ONNX file, from its messages, without running it or opening other files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LOOPS = frozenset({"Loop", "Scan"})
 
 
 def findings_of(path: Path) -> Findings:
-    """Everything there is to say about an ONNX file.
+    """The findings in an ONNX file.
 
     Raises:
-        DataLossError: it is damaged.
+        DataLossError: the file is damaged.
     """
     model = read_onnx(path)
     found = Findings()

@@ -1,4 +1,4 @@
-"""The dangers of a SavedModel's ops, by their names and the checks at load."""
+"""The risks of a SavedModel's ops, by their names and by the checks at load."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPILED = (
     "looked at."
 )
 _REMOTE = "It is for several machines or devices and waits for messages of others."
-# What stands in nodes only to save and restore variables, which every SavedModel has.
+# Ops that only save and restore variables: every SavedModel has them.
 SAVER = (
     "Every SavedModel has these nodes, which save and restore its variables. No signature and no "
     "function reaches them: they run only if a program asks for them by name."
@@ -36,12 +36,12 @@ STATE = "remembers between calls"
 _OPS: dict[str, tuple[str, str, str]] = {}
 
 
-# What some are with an attribute that names a file; without one, `_OPS` tells.
+# Entries for ops with an attribute that names a file; without it, `_OPS` applies.
 _WITH_A_FILE: dict[str, tuple[str, str, str]] = {}
 
 
 def _list(level: str, title: str, meaning: str, names: str, files: str = "") -> None:
-    """Say what these ops do, and those of `files` with an attribute that names a file."""
+    """List ops with their level, title and meaning; `files` need an attribute that names a file."""
     _OPS.update(dict.fromkeys(names.split(), (level, title, meaning)))
     _WITH_A_FILE.update(dict.fromkeys(files.split(), (level, title, meaning)))
 
@@ -122,7 +122,7 @@ _FOREIGN = (
     "pinnace refuses it unless allow_io=True."
 )
 FOREIGN_TABLE = ("high", "fills a table from a file that is not its own", _FOREIGN)
-# Ops of TensorFlow itself without a kernel here that say nothing about trust.
+# TensorFlow's own ops that have no kernel here and are no risk.
 PLAIN = frozenset(
     """
     Switch Merge Enter Exit NextIteration RefSwitch RefMerge RefEnter RefExit RefNextIteration
@@ -137,7 +137,7 @@ SAVER_OPS = frozenset(
 
 
 def known(node: NodeDef) -> tuple[str, str, str] | None:
-    """Level, title and meaning of what a node could do; None if there is nothing to say."""
+    """Level, title and meaning of a node's risk; None if it has none."""
     reach = _reach(node)
     if reach == "files" and node.op in _WITH_A_FILE:
         return _WITH_A_FILE[node.op]
@@ -146,7 +146,7 @@ def known(node: NodeDef) -> tuple[str, str, str] | None:
 
 
 def _reach(node: NodeDef) -> str:
-    """The resources outside the process that a node reaches, as the gate says."""
+    """The external resources that a node accesses, in the words of the check at load."""
     op = registry.find(node.op)
     if op is None:
         return ""

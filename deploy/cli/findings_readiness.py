@@ -1,4 +1,4 @@
-"""Why a SavedModel cannot be loaded or run here, without loading it."""
+"""The reasons why a SavedModel cannot be loaded or run here, found without loading it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_readiness(found: Findings, folder: Path) -> None:
-    """Add what loading and running will say, for each graph."""
+    """Add the messages of loading and running, for each graph."""
     for meta in read_messages(folder).meta_graphs:
         readiness = readiness_of(folder, meta)
         if readiness.error:

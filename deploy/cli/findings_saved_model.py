@@ -1,4 +1,4 @@
-"""The dangers of a SavedModel, from its messages and files; it is not run."""
+"""The risks of a SavedModel, from its messages and files, without running it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _PROGRAMS = {
 _PICKLES = {".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth"}
 _LARGE_CONSTANT = 16_000_000  # bytes
 _LONG = 200
-_FARTHEST = 64  # nodes that only pass on what they take
-# Where version 0.1 put machine code.
+_FARTHEST = 64  # nodes in a chain that only pass a value on
+# The folder in which version 0.1 kept machine code.
 _KERNELS = ("assets.extra", "pinnace_kernels")
 
 
 def findings_of(folder: Path) -> Findings:
-    """Everything there is to say about a SavedModel.
+    """The findings in a SavedModel.
 
     Raises:
-        DataLossError: the file of messages is damaged.
+        DataLossError: saved_model.pb is damaged.
     """
     found = Findings()
     for meta in read_messages(folder).meta_graphs:
@@ -55,7 +55,7 @@ def findings_of(folder: Path) -> Findings:
 
 
 class _Graph:
-    """One graph: what in it is reached by functions and signatures, and what only by name."""
+    """A graph, and the nodes in it that functions and signatures reach."""
 
     def __init__(self, meta: MetaGraphDef, found: Findings) -> None:
         self._meta = meta
@@ -80,7 +80,7 @@ class _Graph:
         yield from self._bodies.items()
 
     def _reached(self) -> set[object]:
-        """Names of functions, and (`main graph`, node), that loading or a call may run."""
+        """Names of functions, and pairs (`main graph`, node), that loading or a call may run."""
         nodes = {node.name: node for node in self._meta.graph_def.node}
         waiting: list[str] = [
             name
@@ -106,7 +106,7 @@ class _Graph:
         return reached
 
     def _names_its_file(self, node: NodeDef, function: str) -> bool:
-        """Whether the file of a table comes from the graph itself, and not from an asset."""
+        """Whether the file name of a table comes from the graph itself instead of an asset."""
         nodes = {one.name: one for one in self._bodies[function]}
         assets = {asset.tensor_info.name.partition(":")[0] for asset in named_assets(self._meta)}
         given = [text for text in node.input if text[:1] != "^"]
@@ -114,7 +114,7 @@ class _Graph:
             name = given[-1].partition(":")[0] if given else ""
             source = nodes.get(name)
             if source is None:
-                # An argument, which the object graph fills with an asset.
+                # It is an argument, which the object graph binds to an asset.
                 return name not in self._arguments.get(function, ())
             if function == _MAIN and name in assets:
                 return False
@@ -132,7 +132,7 @@ class _Graph:
         if known is not None and (is_reached or node.op not in SAVER_OPS):
             level, title, meaning = known
             if is_reached and title == STATE and place.startswith(f"{_MAIN}:"):
-                return  # the first values of variables
+                return  # it only initialises variables
             if is_reached:
                 self._found.add(level, title, meaning, f"{node.op} at {place}")
             elif level in ("high", "medium"):

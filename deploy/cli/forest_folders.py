@@ -1,4 +1,4 @@
-"""Forests of ydf as `pinnace show` tells of them: trees, features, importances."""
+"""ydf forests for `pinnace show`: trees, features, importances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pinnace.ops.trees.forest_files import Columns
     from pinnace.proto.decision_forest_pb2 import ForestNode, ForestNodeCondition
 
-# How many importances, and nodes of a tree that is shown whole.
+# Limits of the importances, and of the nodes of a tree that is printed.
 _MOST_IMPORTANCES, _MOST_NODES, _MOST_WORDS = 12, 63, 6
 
 
@@ -29,10 +29,10 @@ class Feature:
     """A feature.
 
     Attributes:
-        name: of its column.
-        type: ydf's word for what it holds.
-        conditions: how many conditions ask for it.
-        categories: how many there are, 0 of numbers.
+        name: its column's name.
+        type: ydf's name of the column's type.
+        conditions: the number of conditions on it.
+        categories: the number of its categories; 0 for numerical features.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Report:
     Attributes:
         kind: ydf's name of the kind of model.
         task: classification, regression, ...
-        label: the column that it predicts; empty where there is none.
-        outputs: the names of what it gives; empty ones for numbers.
-        trees: how many there are.
-        nodes: in all of them.
-        depth: of the deepest.
+        label: the column that it predicts; empty if there is none.
+        outputs: the names of its outputs; empty for regression.
+        trees: the number of trees.
+        nodes: the number of nodes of all trees.
+        depth: the depth of the deepest tree.
         features: in the order of the model.
-        importances: measure -> feature -> how important, the most important first.
-        conditions: kind of condition -> how many.
-        first_tree: the first tree, a line for each node; empty where it is large.
+        importances: measure -> feature -> importance, the most important first.
+        conditions: kind of condition -> number.
+        first_tree: the lines of the first tree; empty if it is large.
     """
 
     kind: str
@@ -76,9 +76,9 @@ def report_of(folder: Path) -> Report:
     """Read a forest.
 
     Raises:
-        InvalidArgumentError: the files contradict each other, or are none of a forest.
+        InvalidArgumentError: the files contradict each other, or are not a forest.
         DataLossError: a file is damaged.
-        UnimplementedError: the forest is of a kind that is not known here.
+        UnimplementedError: the forest is of an unsupported kind.
     """
     read = reader(folder)
     header = read_header(read)
@@ -113,7 +113,7 @@ def report_of(folder: Path) -> Report:
 
 
 def show_forest(folder: Path, *, as_json: bool, everything: bool) -> None:
-    """Print what there is to say about a forest."""
+    """Print a description of a forest."""
     report = report_of(folder)
     if as_json:
         print_json(asdict(report))
@@ -144,7 +144,7 @@ def show_forest(folder: Path, *, as_json: bool, everything: bool) -> None:
 
 
 def _walked(nodes: Iterator[ForestNode]) -> Iterator[tuple[ForestNode, int, int]]:
-    """The nodes with their depth and the number of their tree."""
+    """Yield the nodes with their depth and the index of their tree."""
     tree, waiting, depth = -1, [], 0
     is_root = True
     for node in nodes:
@@ -195,7 +195,7 @@ def _importances(columns: Columns, header: ForestModel) -> dict[str, dict[str, f
 
 
 def _lines(nodes: list[ForestNode], columns: Columns, header: ForestModel) -> Iterator[str]:
-    """A tree as text: what holds is behind `yes`, and stands first."""
+    """A tree as text, the branch for `yes` first."""
     children: list[tuple[int, int] | None] = []
     _link(nodes, 0, children)
     waiting: list[tuple[int, str, str]] = [(0, "", "")]

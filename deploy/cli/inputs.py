@@ -1,4 +1,4 @@
-"""The values of `--inputs name=...`: a file, JSON, an expression or a string, as an array."""
+"""The values of `--inputs name=...`, a file, JSON, an expression or a string, as arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FILE = re.compile(r"(?P<path>.+?)(?:\[(?P<key>[^\[\]]*)\])?\Z", re.DOTALL)
 _NAME = re.compile(r"[\w./:-]+")
 _ANY_SIZE = frozenset({"?", "-1", "None"})
 _SIZE = re.compile(r"\?|-1|None|[0-9]{1,9}", re.ASCII)
-_RANDOM_SIZE = 2  # of an axis that may have any length
+_RANDOM_SIZE = 2  # of an axis of variable size
 
 
 def read_inputs(
@@ -41,18 +41,18 @@ def read_inputs(
     scale: str = "255",
     seed: int = 0,
 ) -> dict[str, Array]:
-    """The arrays that the options say.
+    """Parse the values of `--inputs`, and return arrays by name.
 
     Args:
-        given: `name=value`, several with `;` between them; for one input the name may be left out.
-        wanted: specs of the inputs there are.
+        given: `name=value`, several separated by `;`; for a single input the name may be omitted.
+        wanted: the specs of the inputs.
         where: the model, for errors.
-        scale: of pictures for inputs of floats, a key of `SCALES`.
-        seed: of random numbers in expressions.
+        scale: the scaling of images for float inputs, a key of `SCALES`.
+        seed: the seed of random numbers in expressions.
 
     Raises:
-        InvalidArgumentError: a name is unknown, or a value does not fit.
-        NotFoundError: there is no such file.
+        InvalidArgumentError: a name is unknown, or a value does not match the input.
+        NotFoundError: a file does not exist.
     """
     if scale not in SCALES:
         raise InvalidArgumentError(
@@ -73,7 +73,7 @@ def read_inputs(
 
 
 def given_names(given: Iterable[str]) -> list[str]:
-    """The names in front of the values that `read_inputs` reads, where they have one."""
+    """The names in front of the values that `read_inputs` parses."""
     found = []
     for text in given:
         for part in _split(text):
@@ -84,15 +84,15 @@ def given_names(given: Iterable[str]) -> list[str]:
 
 
 def names_of(text: str) -> list[str]:
-    """Names between commas."""
+    """Names separated by commas."""
     return [one.strip() for one in text.split(",") if one.strip()]
 
 
 def shapes_of(given: Iterable[str]) -> dict[str, list[int | None]]:
-    """The shapes that options `name=1,224,224,3` give, by the name of an input.
+    """Parse options `name=1,224,224,3`, and return shapes by input name.
 
     Raises:
-        InvalidArgumentError: it is of another form.
+        InvalidArgumentError: an option has another form.
     """
     found: dict[str, list[int | None]] = {}
     for text in given:
@@ -110,11 +110,11 @@ def shapes_of(given: Iterable[str]) -> dict[str, list[int | None]]:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """All arrays of an `.npz` file.
+    """The arrays of an `.npz` file by name.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it is no `.npz` file.
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file is not an `.npz` file.
     """
     if not path.is_file():
         raise NotFoundError(f"there is no file {path}")
@@ -131,7 +131,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 
 def random_input(spec: TensorSpec, random: np.random.Generator) -> Array:
-    """Some array of that spec; axes of any length have 1, if they are the first, else 2."""
+    """A random array of a spec; variable axes get size 1 in front, else size 2."""
     dims = (1,) if spec.shape.dims is None else spec.shape.dims
     shape = tuple(
         (1 if index == 0 else _RANDOM_SIZE) if size is None else size
@@ -148,7 +148,7 @@ def random_input(spec: TensorSpec, random: np.random.Generator) -> Array:
 
 
 def example_of(wanted: Mapping[str, TensorSpec]) -> str:
-    """`--inputs` with values that would do."""
+    """An example of `--inputs` with valid values."""
     parts = []
     for name, spec in wanted.items():
         sizes = [1 if size is None else size for size in spec.shape.dims or ()]
@@ -160,10 +160,10 @@ def example_of(wanted: Mapping[str, TensorSpec]) -> str:
 
 
 def fitted(value: Any, spec: TensorSpec, name: str) -> Array:
-    """A value as an array of that spec: another dtype if nothing is lost, an axis of 1 in front.
+    """Convert a value to an array of a spec, if no digits are lost; may add an axis in front.
 
     Raises:
-        InvalidArgumentError: it cannot be one.
+        InvalidArgumentError: the value does not match the spec.
     """
     array = _with_dtype(value, spec, name)
     dims = spec.shape.dims
@@ -204,7 +204,7 @@ def _with_dtype(value: Any, spec: TensorSpec, name: str) -> Array:
     with np.errstate(all="ignore"):
         cast = array.astype(dtype)
         is_same = bool(np.all((cast.astype(array.dtype) == array) | np.isnan(array)))
-    # Floats are rounded, as everywhere; integers and real numbers do not become others.
+    # Floats are rounded; integers and floats are not converted into each other.
     if dtype.kind in "biu":
         is_same = is_same and bool(np.all(np.isfinite(array)))
     if not is_same and (dtype.kind in "biu" or (array.dtype.kind == "c" and dtype.kind != "c")):
@@ -235,11 +235,11 @@ def _nested(value: Any, sizes: Sequence[int]) -> Any:
     return value
 
 
-# Reading.
+# Parsing.
 
 
 def _split(text: str) -> list[str]:
-    """The parts between semicolons that are in no quotes and no brackets."""
+    """Split at semicolons outside quotes and brackets."""
     parts, depth, quote, start = [], 0, "", 0
     for position, letter in enumerate(text):
         if quote:

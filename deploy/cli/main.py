@@ -1,4 +1,4 @@
-"""`pinnace`: the entry point. A failure is one line and advice, no traceback, a non-zero exit."""
+"""`pinnace`: the entry point. A failure prints a message with advice, and exits with an error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FAILURE = 1
-# `diff` and `scan` answer with 1.
+# Commands whose exit code 1 is a result.
 FAILURES = {"diff": 2, "scan": 2}
 INTERRUPTED = 130
-_SELDOM = (20_000, 20, 20)  # new objects, and collections of younger ones, before a collection
+_SELDOM = (20_000, 20, 20)  # thresholds of the garbage collector's generations
 _ADVICE = "Try:"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code.
+    """Run a command, and return the exit code.
 
     Source:
-        0 done, 1 it failed, 2 it was called wrongly: the convention of Unix tools; for `diff` and
-        `scan`, 1 says that something was found and 2 that they failed, as for diff and grep.
+        The convention of Unix tools: 0 success, 1 failure, 2 wrong usage; for `diff` and `scan`, 1
+        means that something was found, and 2 a failure, as for diff and grep.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments[0] if arguments else ""
@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             arguments = taken(arguments)
         if command == "serve":
-            # A server starts in a fraction of a second: no time for typer, and its flags are TF
-            # Serving's.
+            # The server should start in a fraction of a second, so typer is not imported; its flags
+            # are TF Serving's.
             from pinnace.serving.command import main as serve
 
             return serve(arguments[1:])
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with sigterm_raises():
             return run(arguments)
     except BrokenPipeError:
-        # The reader had enough (`| head`); Python would complain again when it ends.
+        # The reader closed the pipe (`| head`); Python would report it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OpError, OSError, ValueError, TypeError, ImportError, KeyError) as error:
@@ -64,7 +64,7 @@ def _tell(command: str, error: Exception) -> None:
     problem = "; ".join(line for line in lines if not line.startswith(_ADVICE))
     problem = problem.removeprefix(
         f"{command}: "
-    )  # a function says its name, which may be the same
+    )  # the message already begins with the function's name
     name = "pinnace" if command.startswith("-") or not command else f"pinnace {command}"
     from pinnace.framework.visible_text import visible
 
@@ -74,13 +74,14 @@ def _tell(command: str, error: Exception) -> None:
 
 
 def run_process() -> NoReturn:
-    """Run the command of this process, and end it."""
-    # What is there is no garbage, and a command makes little: a server sees to that by itself.
+    """Run the command of this process, and exit."""
+    # All objects that exist now stay alive, and most commands make few more; a server sets its own
+    # thresholds.
     gc.freeze()
     if sys.argv[1:2] != ["serve"]:
         gc.set_threshold(*_SELDOM)
     code = main()
-    gc.freeze()  # else the end of Python would look through all of it, several times
+    gc.freeze()  # else the interpreter would scan all objects several times at exit
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation as HTML: for copies that no built site came with."""
+"""The pages of the documentation as HTML, for installations without a built site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FRONT = "README.md"
-_INSTALLED = f"share/pinnace/{_FRONT}"  # pyproject.toml puts the pages beside it
+_INSTALLED = f"share/pinnace/{_FRONT}"  # pyproject.toml installs the pages beside it
 _OTHERS = {".svg", ".png"}
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
@@ -25,7 +25,7 @@ td, th { border: 1px solid #8886; padding: .2rem .5rem; text-align: left; }
 
 
 def installed_folder() -> Path | None:
-    """Where an installation of this package has the pages; None if it has none."""
+    """The folder of the installed pages; None if this installation has none."""
     try:
         files = metadata.files("pinnace") or ()
     except metadata.PackageNotFoundError:
@@ -37,10 +37,10 @@ def installed_folder() -> Path | None:
 
 
 def markdown_site(folder: Path) -> dict[str, bytes]:
-    """Every page below a folder, its links to pages followed by HTML, and the pictures.
+    """Convert every page below a folder to HTML, with links to pages adapted, and add images.
 
     Args:
-        folder: with `README.md` and the folder `docs`.
+        folder: the folder with `README.md` and `docs`.
     """
     site = {name: _content(folder / name) for name in _names(folder)}
     pages = {_as_html(name): content for name, content in site.items()}
@@ -87,11 +87,11 @@ def _page(text: str) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """The anchor of a heading, as GitHub makes it."""
+    """The anchor of a heading by GitHub's rule."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _link(target: str) -> str:
-    """A link to a page as one to its HTML; others stay."""
+    """A link with the suffix of a page replaced by `.html`; other links unchanged."""
     path, mark, place = target.partition("#")
     return target if ":" in path else f"{_as_html(path)}{mark}{place}"

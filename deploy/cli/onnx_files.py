@@ -1,4 +1,4 @@
-"""ONNX files as `pinnace show` tells of them: read, not run; no other file is opened."""
+"""ONNX files for `pinnace show`: read without running them or opening other files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST_OPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """An input or an output.
+    """An input or an output of an ONNX model.
 
     Attributes:
-        name: as the runtime takes it.
-        dtype: ONNX's name, `FLOAT`; of what is no tensor, what it is.
-        shape: sizes, names of sizes, or "?"; None where the rank is unknown.
+        name: its name for the runtime.
+        dtype: ONNX's name of the element type, `FLOAT`; for other values than tensors, their kind.
+        shape: sizes, names of sizes, or "?"; None for an unknown rank.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Border:
 
     @property
     def shape_text(self) -> str:
-        """The shape as it is printed."""
+        """The shape as text."""
         return "?" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
 
 
@@ -42,16 +42,16 @@ class OnnxReport:
     """The contents of an ONNX file.
 
     Attributes:
-        writer: who wrote it.
-        ir_version: of the format.
+        writer: the producer's name and version.
+        ir_version: the version of the format.
         opsets: domain -> version.
-        inputs: without those that have a value in the file.
+        inputs: the inputs without a default value in the file.
         outputs: in order.
-        ops: operator -> how many, those in bodies too, most first.
-        weight_count: numbers in the weights.
-        file_bytes: of the file itself.
-        aside: files that hold weights, by the names that the model gives them.
-        metadata: what the writer noted.
+        ops: operator -> number, including those in bodies, the most frequent first.
+        weight_count: the number of elements of the weights.
+        file_bytes: the size of the file itself.
+        aside: the files with external weights, by the names in the model.
+        metadata: the producer's metadata.
     """
 
     writer: str
@@ -67,7 +67,7 @@ class OnnxReport:
 
 
 def read_onnx(path: Path) -> Any:
-    """The `onnx.ModelProto` of a file, without the weights that are kept beside it.
+    """Parse the `onnx.ModelProto` of a file, without external weights.
 
     Raises:
         InvalidArgumentError: the package onnx is not installed.
@@ -90,7 +90,7 @@ def read_onnx(path: Path) -> Any:
 
 
 def inspect_onnx(path: Path) -> OnnxReport:
-    """The report of an ONNX file, from its own description.
+    """Describe an ONNX file.
 
     Raises:
         InvalidArgumentError: the package onnx is not installed.
@@ -138,7 +138,7 @@ def _border(info: Any, kinds: Any) -> Border:
 
 
 def _ops_of(graphs: Iterable[Any]) -> Iterator[str]:
-    """The operators of graphs, and of the bodies of their loops and branches."""
+    """Yield the operators of graphs, including those in the bodies of loops and branches."""
     waiting = list(graphs)
     while waiting:
         for node in waiting.pop().node:
@@ -158,12 +158,12 @@ def _count(sizes: Sequence[int]) -> int:
 
 
 def show_onnx(path: Path, *, as_json: bool, everything: bool) -> None:
-    """Print what is in an ONNX file.
+    """Print a description of an ONNX file.
 
     Args:
-        path: of the file.
-        as_json: for programs.
-        everything: every operator and note, not the most frequent ones.
+        path: the file.
+        as_json: whether to print JSON.
+        everything: whether to print all operators and metadata, not only the most frequent ones.
     """
     report = inspect_onnx(path)
     if as_json:

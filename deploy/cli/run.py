@@ -21,10 +21,10 @@ from pinnace.framework.errors import AlreadyExistsError, InvalidArgumentError
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
-_SHOWN = 200  # numbers of an output that are all printed
+_SHOWN = 200  # the largest output that is printed in full
 _REPEATS = 30
 _MOST_S = 10.0
-# Seconds before a profile.
+# Seconds of runs before a profile.
 _SETTLE_S = 3.0
 
 
@@ -102,7 +102,7 @@ def run(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outputs as JSON.")] = False,
 ) -> None:
-    """Run a signature of MODEL once and print what it gives."""
+    """Run a signature of MODEL once, and print its outputs."""
     begun = time.perf_counter()
     runner = load_runner(
         model,
@@ -156,10 +156,10 @@ def _chosen(runner: Runner, outputs: str | None) -> list[str]:
 def gathered_inputs(
     runner: Runner, given: list[str], seed: int, scale: str, *, fill: bool
 ) -> dict[str, "Array"]:
-    """An array for each input of a signature.
+    """The array of each input of a signature.
 
     Raises:
-        InvalidArgumentError: one is missing, and `fill` is false.
+        InvalidArgumentError: an input is missing, and `fill` is false.
     """
     arrays = read_inputs(given, runner.inputs, runner.path, scale=scale, seed=seed)
     missing = {name: spec for name, spec in runner.inputs.items() if name not in arrays}
@@ -174,7 +174,7 @@ def gathered_inputs(
 
 
 def _median(runner: Runner, arrays: Mapping[str, "Array"]) -> float:
-    """Seconds of a run that is not the first."""
+    """The median seconds of later runs."""
     times: list[float] = []
     while len(times) < _REPEATS and (not times or sum(times) < _MOST_S):
         begun = time.perf_counter()
@@ -184,7 +184,7 @@ def _median(runner: Runner, arrays: Mapping[str, "Array"]) -> float:
 
 
 def _profile(runner: Runner, arrays: Mapping[str, "Array"], path: Path | None) -> list[Path]:
-    """Print the profile of a settled run; what was written of it."""
+    """Print the profile of a run; return the files written for it."""
     from pinnace.profiler import profile
 
     _settle(runner, arrays)
@@ -194,7 +194,7 @@ def _profile(runner: Runner, arrays: Mapping[str, "Array"], path: Path | None) -
 
 
 def _settle(runner: Runner, arrays: Mapping[str, "Array"]) -> None:
-    """Run for some seconds: machine code comes with time."""
+    """Run for some seconds, until functions are compiled."""
     begun = time.perf_counter()
     while time.perf_counter() - begun < _SETTLE_S:
         runner.run(arrays)
@@ -213,7 +213,7 @@ def _print_output(terminal: Terminal, name: str, array: "Array") -> None:
     text = np.array2string(
         array, threshold=_SHOWN, precision=6, suppress_small=True, separator=", "
     )
-    for line in text.split("\n"):  # texts in it are written as Python does
+    for line in text.split("\n"):  # strings in it are quoted as by Python's repr
         terminal.line(line)
 
 
@@ -257,7 +257,7 @@ def _save(file: Any, array: "Array") -> None:
 
 
 def _save_all(file: Any, arrays: "Mapping[str, Array]") -> None:
-    # Not `savez(file, **arrays)`: an output may be called `file`.
+    # `savez(file, **arrays)` would fail for an output that is called `file`.
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
@@ -265,7 +265,7 @@ def _save_all(file: Any, arrays: "Mapping[str, Array]") -> None:
 
 
 def _stored(array: "Array") -> "Array":
-    """Strings as NumPy's own, for files that need no pickle."""
+    """Strings as NumPy's own type, for files without pickle."""
     if array.dtype != object:
         return array
     flat = [one if isinstance(one, bytes) else str(one).encode() for one in array.reshape(-1)]

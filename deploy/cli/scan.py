@@ -1,4 +1,4 @@
-"""`pinnace scan`: what a model could do, as a basis for trusting it."""
+"""`pinnace scan`: lists what a model could do, before it is trusted."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import dataclasses

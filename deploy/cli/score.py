@@ -1,4 +1,4 @@
-"""`pinnace score`: files of rows through a model into files of results."""
+"""`pinnace score`: batch prediction on files of rows."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BAD_ROWS = 3
 _FAILED = 1
-_TOLD = 5  # errors and files with bad rows that are printed
+_TOLD = 5  # the number of errors and bad files that are printed
 _LOCAL, _RAY = "local", "ray"
 
 
@@ -193,7 +193,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def _engine(name: str, workers: int | None, address: str | None) -> "Engine | None":
-    """Who does it, if not processes of this machine."""
+    """The engine that runs the parts; None for processes of this machine."""
     if workers is not None and workers < 1:
         raise InvalidArgumentError(f"--workers must be at least 1, got {workers}")
     if name not in (_LOCAL, _RAY):
@@ -213,16 +213,16 @@ def _engine(name: str, workers: int | None, address: str | None) -> "Engine | No
 
 @contextmanager
 def _stdout_kept() -> Iterator[None]:
-    """A block in which what engines print goes to stderr: Ray tells there of actors that died."""
+    """A block in which engines print to stderr instead of stdout; Ray reports dead actors there."""
     sys.stdout.flush()
     with redirect_stdout(sys.stderr):
         try:
             kept = os.dup(1)
-        except OSError:  # it is closed
+        except OSError:  # stdout is closed
             yield
             return
         try:
-            os.dup2(2, 1)  # libraries, and the processes that they start, know only the number
+            os.dup2(2, 1)  # libraries and child processes use the file descriptor
             yield
         finally:
             os.dup2(kept, 1)
@@ -233,7 +233,7 @@ def _stdout_kept() -> Iterator[None]:
 def _progress(
     plan: "Plan",
 ) -> Iterator[tuple[Callable[[int], object], Callable[["PartResult"], object]]]:
-    """The progress in rows and parts; drawn where somebody looks."""
+    """Show the progress in rows and parts, if stderr is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

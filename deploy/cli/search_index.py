@@ -1,8 +1,8 @@
-"""The index that the search of a built site reads, made of its pages.
+"""The search index of a built site, made from its pages.
 
-A built site has it as `search.json`: the text of all pages once more, a third of what the site
-weighs when it is packed. The copy of the site in a wheel has the index without its entries, and
-`pinnace docs` makes them when a search begins.
+A built site has it as `search.json`: the text of all pages again, a third of the packed site's
+size. The copy of the site in a wheel has the index without its entries, and `pinnace docs` makes
+them when a search begins.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _HEADING = re.compile(r'<h([1-6]) id="([^"]*)"[^>]*>(.*?)</h\1>', re.DOTALL)
 _PERMALINK = re.compile(r'<a class="headerlink".*?</a>', re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)(?: - [^<]*)?</title>", re.DOTALL)
 _PART = re.compile(r'md-tabs__item--active">\s*<a[^>]*>(.*?)</a>', re.DOTALL)
-# Most tags of highlighted code: without them the others are few.
+# Most tags are those of highlighted code; they are removed first.
 _INLINE = re.compile(r"</?(?:a|em|span|strong)\b[^>]*>")
 _TAG = re.compile(r"<(/?)([a-zA-Z][\w-]*)[^>]*>|<!--.*?-->", re.DOTALL)
-# What an entry's text keeps of the markup, without attributes; of other elements, the content.
+# Elements that stay in an entry's text, without attributes; others are replaced by their content.
 _KEPT = {"code", "li", "ol", "p", "pre", "ul"}
 _ENDS_WORDS = {"br", "div", "table", "td", "th", "tr", *_KEPT} - {"code"}
 _SPACE = re.compile(r"\s+")
@@ -32,15 +32,15 @@ _CODE_BLOCK = re.compile(r"(<pre>.*?</pre>)", re.DOTALL)
 
 
 def emptied(index: bytes) -> bytes:
-    """An index without its entries, which `filled` makes again."""
+    """The index without its entries, which `filled` restores."""
     return _written({**json.loads(index), "items": []})
 
 
 def filled(site: Mapping[str, bytes]) -> bytes:
-    """The index of a site, with the entries of all its pages if it was `emptied`.
+    """The index of a site; if it was `emptied`, with the entries of all pages.
 
     Args:
-        site: name -> content, with an index, which says how words are told apart.
+        site: name -> content; its index has the options of the search.
     """
     index = json.loads(site[FILE])
     if index["items"]:
@@ -55,11 +55,11 @@ def _written(index: dict[str, Any]) -> bytes:
 
 
 def entries(name: str, page: str) -> Iterator[dict[str, Any]]:
-    """One entry for a page, and one for each section of it.
+    """Yield an entry for a page, and one for each of its sections.
 
     Args:
-        name: of the page, from the root of the site.
-        page: its HTML; without an article it has no entries.
+        name: the page, relative to the site's root.
+        page: its HTML; a page without an article has no entries.
     """
     start, end = page.find("<article"), page.rfind("</article>")
     title = _TITLE.search(page)
@@ -67,14 +67,14 @@ def entries(name: str, page: str) -> Iterator[dict[str, Any]]:
         return
     part = _PART.search(page, 0, start)
     path = list(dict.fromkeys(_plain(one[1]) for one in (part, title) if one))
-    # Text, then level, anchor and title of a section before its text.
+    # Text; then for each section: level, anchor, title, text.
     pieces = _HEADING.split(page[page.index(">", start) + 1 : end])
     sections = list(zip(*(iter(pieces[1:]),) * 4, strict=True))
     if not sections:
         return
     for at, (level, anchor, heading, text) in enumerate(sections):
         yield {
-            # What stands before the first heading is the page's own, as is the first section.
+            # Text before the first heading belongs to the page itself, like the first section.
             "location": f"{name}#{anchor}" if at else name,
             "level": int(level),
             "title": _text(_PERMALINK.sub("", heading)),
@@ -85,12 +85,12 @@ def entries(name: str, page: str) -> Iterator[dict[str, Any]]:
 
 
 def _plain(markup: str) -> str:
-    """The words of markup."""
+    """The text of markup, without tags."""
     return html.unescape(_SPACE.sub(" ", _TAG.sub("", markup)).strip())
 
 
 def _text(markup: str) -> str:
-    """The content of a section, with the markup that a search shows."""
+    """A section's content, with the tags that the search shows."""
     bare = _TAG.sub(_bare_tag, _INLINE.sub("", markup))
     pieces = _CODE_BLOCK.split(bare)
     return "".join(

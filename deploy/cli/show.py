@@ -70,7 +70,7 @@ def show(
     if model is None:
         _show_machine(as_json)
         return
-    # The graph that reads a forest is shown where it is asked for.
+    # A forest's graph is shown only if it is asked for.
     wanted = () if graph is not None or html is not None else (FOREST,)
     folder, kind = find_model(model, (SAVED_MODEL, FROZEN, ONNX, *wanted))
     if kind == FOREST:
@@ -129,7 +129,7 @@ def _show_machine(as_json: bool) -> None:
     from pinnace.engine.codegen import kernels
     from pinnace.framework import config
 
-    kernels.are_there()  # looks for them, as a program does
+    kernels.are_there()  # loads the installed machine code
     library, reason = reading.installed()
     if not config.settings.fusion:
         library, reason = None, "settings: fusion is off"
@@ -208,7 +208,7 @@ def _print_ops(terminal: Terminal, report: "ModelReport", everything: bool) -> N
 
 
 def _print_readiness(terminal: Terminal, report: "ModelReport") -> None:
-    """Print the messages that loading and running will give."""
+    """Print the messages of loading and running."""
     if report.load_error:
         terminal.heading("loading", "it cannot be loaded here")
         terminal.line(f"  {report.load_error}", "red")

@@ -1,4 +1,4 @@
-"""What `pinnace show` tells of a .tflite file's metadata."""
+"""The lines of `pinnace show` about the metadata of a .tflite file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FILE = "tflite_metadata.json"
 _SIDES = (("in", "input_tensor_metadata"), ("out", "output_tensor_metadata"))
-_SHOWN = 5  # numbers of a list
+_SHOWN = 5  # entries of a list that are printed
 _FILES = {
     "UNKNOWN": "more",
     "TENSOR_AXIS_LABELS": "labels",
@@ -26,7 +26,7 @@ _FILES = {
 
 
 def metadata_in(folder: Path) -> Kept | None:
-    """The metadata of the .tflite file that a SavedModel was made of; None if there are none."""
+    """The metadata of the .tflite file from which a SavedModel was made; None if there is none."""
     if not (folder / EXTRA_ASSETS_FOLDER / _FILE).is_file():
         return None
     from pinnace.deploy.lite.metadata.keeping import kept_in
@@ -35,7 +35,7 @@ def metadata_in(folder: Path) -> Kept | None:
 
 
 def metadata_json(kept: Kept) -> dict[str, Any]:
-    """For `--json`."""
+    """The metadata as a dict for `--json`."""
     return {
         "document": kept.document,
         "files": {name: len(content) for name, content in kept.files.items()},
@@ -43,7 +43,7 @@ def metadata_json(kept: Kept) -> dict[str, Any]:
 
 
 def print_metadata(terminal: Terminal, kept: Kept | None) -> None:
-    """Print what inputs and outputs mean, if it is known."""
+    """Print the descriptions of inputs and outputs, if there are any."""
     if kept is None:
         return
     document = kept.document
@@ -97,7 +97,7 @@ def _numbers(values: Any) -> str:
 
 
 def _first_lines(content: bytes) -> str:
-    """The beginning of a text file."""
+    """The first lines of a text file."""
     if b"\0" in content:
         return ""
     lines = content[:200].decode("utf-8", "ignore").splitlines()

@@ -1,7 +1,7 @@
-"""Listings of source code as HTML: a page per file, with a number and an anchor at each line.
+"""Listings of source files as HTML pages, with line numbers and an anchor per line.
 
-A built site has the listings that its pages link to. The copy of it in a wheel has none of them,
-since the wheel has the files themselves: `pinnace docs` makes a listing when it is asked for.
+A built site has the listings that its pages link to. Its copy in a wheel has none, since the files
+themselves are installed: `pinnace docs` makes a listing on request.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import os
 from importlib import resources
 from pathlib import Path
 
-FOLDER = "source"  # of the site, beside `api`
+FOLDER = "source"  # in the site, beside `api`
 _SUFFIX = ".html"
 _LISTED = {".proto", ".py"}
-# Folders of the repository, and the packages that they are.
+# Folders of the repository -> packages.
 _PACKAGES = {
     "core": "pinnace",
     "deploy": "pinnace.deploy",
@@ -56,8 +56,8 @@ def listing(path: str, text: str) -> str:
     """The page of a file.
 
     Args:
-        path: from the root of the repository.
-        text: what it holds.
+        path: the file's path in the repository.
+        text: its content.
     """
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
@@ -80,10 +80,10 @@ def _style(name: str) -> str:
 
 
 def installed_listing(name: str) -> bytes | None:
-    """The listing of a file of this package; None if the name is not that of such a listing.
+    """The listing of a file of this package; None if `name` is not that of a listing.
 
     Args:
-        name: of the page in the site: `source/core/keras/layer.py.html`.
+        name: the page's name in the site, such as `source/core/keras/layer.py.html`.
     """
     if not name.startswith(f"{FOLDER}/") or not name.endswith(_SUFFIX):
         return None
@@ -91,7 +91,7 @@ def installed_listing(name: str) -> bytes | None:
     top, *parts = path.split("/")
     if top not in _PACKAGES or Path(path).suffix not in _LISTED:
         return None
-    # A name never leads out of the package: no part of it is a step up, or a drive.
+    # A name with `..` or a drive would lead out of the package.
     if not parts or any(part in {"", ".", ".."} or set(part) & set("\\:\0") for part in parts):
         return None
     file = resources.files(_PACKAGES[top]).joinpath(*parts)

@@ -1,4 +1,4 @@
-"""The output of commands: coloured tables on a terminal, plain columns for programs."""
+"""The output of commands: coloured tables on a terminal, plain columns in a pipe."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 class Terminal:
-    """Standard output, as a person or a program wants it.
+    """Standard output for people or for programs.
 
     Args:
-        plain: whether a program reads; None asks the system.
+        plain: whether the output is for a program; None: whether it is not a terminal.
     """
 
     def __init__(self, plain: bool | None = None) -> None:
@@ -33,7 +33,7 @@ class Terminal:
             self._console = Console(highlight=False)
 
     def heading(self, text: str, note: str = "") -> None:
-        """A title, and what belongs to it."""
+        """Print a title and a note."""
         if self._console is None:
             _print(visible_line(f"{text}  {note}".rstrip()))
             return
@@ -44,7 +44,7 @@ class Terminal:
         self._console.print(line, soft_wrap=True)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Print one line, whatever ends of lines a name in it has."""
+        """Print a line; line breaks in it are escaped."""
         if self._console is None:
             _print(visible_line(text))
             return
@@ -60,14 +60,14 @@ class Terminal:
         right: Sequence[int] = (),
         styles: Sequence[str] = (),
     ) -> None:
-        """Rows under headings; nothing if there are no rows.
+        """Print rows under headings; nothing if there are no rows.
 
         Args:
             columns: the headings.
-            rows: as many texts each.
-            title: above it.
-            right: the columns that hold numbers.
-            styles: of each row, on a terminal.
+            rows: the cells of each row.
+            title: the table's title.
+            right: indices of columns aligned to the right.
+            styles: the style of each row on a terminal.
         """
         if not rows:
             return
@@ -112,7 +112,7 @@ class Terminal:
 
 
 def print_json(value: Any) -> None:
-    """A value as JSON; what is no number there is a text."""
+    """Print a value as JSON; NaN and infinities become strings."""
     _print(json.dumps(_jsonable(value), indent=2, allow_nan=False))
 
 
@@ -131,7 +131,7 @@ def _print(text: str) -> None:
 
 
 def size_text(count: float) -> str:
-    """A number of bytes for people."""
+    """A number of bytes with its unit."""
     if count < _KILO:
         return f"{count:.0f} B"
     units = ["kB", "MB", "GB", "TB"]
@@ -143,7 +143,7 @@ def size_text(count: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """A duration for people."""
+    """A duration with its unit."""
     if seconds >= 1:
         return f"{seconds:.3g} s"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -1,4 +1,4 @@
-"""`pinnace upgrade`: programs of TensorFlow 1 as programs of TensorFlow 2."""
+"""`pinnace upgrade`: migrates programs from TensorFlow 1 to TensorFlow 2."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 import enum
@@ -110,7 +110,7 @@ def upgrade(
     for line in (report if print_all else summary(files)).splitlines():
         terminal.line(line)
     terminal.line(f"Everything that was done: {reportfile}")
-    # What is left to a person is told, and is no failure of the command; see TensorFlow's.
+    # Changes left to the user are reported and do not fail the command, as in TensorFlow's script.
     return 0 if all(file.read for file in files) else 1
 
 
@@ -135,7 +135,7 @@ def _upgraded(
         raise typer.BadParameter(f"expected {wanted} or --inplace, one of the two")
     if infile is not None:
         return [upgrade_file(infile, target or infile, options)]
-    assert intree is not None  # noqa: S101 (one of the two is there)
+    assert intree is not None  # noqa: S101 (a file or a tree is given)
     return upgrade_tree(intree, target or intree, options, copy_others=others)
 
 

@@ -1,4 +1,4 @@
-"""`pinnace warmup`: a command of scripts for 0.1, which has nothing to do any more."""
+"""`pinnace warmup`: does nothing; kept for scripts of version 0.1."""
 
 # No `from __future__ import annotations`: typer reads the annotations.
 from typing import Annotated, TypeAlias
@@ -13,7 +13,7 @@ Ignored: TypeAlias = Annotated[
 
 
 def warmup(arguments: Ignored = None) -> int:
-    """Nothing is to be warmed up: machine code is part of the installation.
+    """Do nothing: machine code is part of the installation.
 
     `pinnace show --machine` says whether the installation has machine code for this machine.
     """
@@ -23,7 +23,7 @@ def warmup(arguments: Ignored = None) -> int:
 
 
 def print_not_needed(command: str) -> None:
-    """Say that a command does nothing, and what answers the question behind it."""
+    """Print that a command does nothing, and what to run instead."""
     terminal = Terminal()
     terminal.line(
         f"pinnace {command} is not needed any more, and does nothing: machine code is part of the "

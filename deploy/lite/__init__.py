@@ -1,15 +1,15 @@
-"""SavedModels as verified .tflite files, for LiteRT on phones, in browsers and elsewhere; and back.
+"""Conversion of SavedModels to verified .tflite files for LiteRT, and of .tflite files back.
 
-`flow` walks through an export: a program (`deploy/program`) is found and freed of its state,
-`converters` write it in built-in operators (`ir`), `passes` make fewer of them, `smaller` gives
-weights or everything fewer bits, `files` writes bytes, `verification` runs them. `reading` makes
-functions of a file again.
+`flow` runs an export step by step: a program (`deploy/program`) is found and frozen, `converters`
+write it in built-in operators (`ir`), `passes` fuse operators, `smaller` quantises weights or
+everything, `files` serialises, `verification` runs the file and compares. `reading` converts a file
+to functions.
 """
 
 from pinnace.framework.extras import install_command
 
 try:
-    import flatbuffers as _flatbuffers  # noqa: F401 (asked for before all that needs it)
+    import flatbuffers as _flatbuffers  # noqa: F401 (imported first, for a clear error)
 except ImportError as _error:
     raise ModuleNotFoundError(
         f".tflite files need the package flatbuffers\n  Try: {install_command('lite')}",

@@ -1,4 +1,4 @@
-"""`tf.lite`: TFLiteConverter with its usual entrances, and an Interpreter where there is one."""
+"""`tf.lite`: TFLiteConverter with its usual constructors, and the Interpreter if installed."""
 
 import enum
 import importlib
@@ -18,7 +18,7 @@ from pinnace.saved_model import load
 
 
 class Optimize(enum.Enum):
-    """The optimizations to ask for; all of them ask for fewer bits."""
+    """The optimizations to ask for; each of them quantises weights."""
 
     DEFAULT = "DEFAULT"
     OPTIMIZE_FOR_SIZE = "OPTIMIZE_FOR_SIZE"
@@ -27,7 +27,7 @@ class Optimize(enum.Enum):
 
 
 class OpsSet(enum.Enum):
-    """Which operators a file may have."""
+    """The operators that a file may have."""
 
     TFLITE_BUILTINS = "TFLITE_BUILTINS"
     SELECT_TF_OPS = "SELECT_TF_OPS"
@@ -39,18 +39,18 @@ class OpsSet(enum.Enum):
 
 
 _SIXTEEN = OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
-# They leave nothing in float32.
+# Operator sets that leave nothing in float32.
 _ALL_WHOLE = ({OpsSet.TFLITE_BUILTINS_INT8}, {_SIXTEEN})
 
 
 class TargetSpec:
-    """Where a file must run.
+    """The requirements of the target device.
 
     Args:
-        supported_ops: which operators it may have; None for the built-in ones.
+        supported_ops: the operator sets that it has; None for the built-in ones.
         supported_types: element types of weights: float16, int8.
-        experimental_select_user_tf_ops: kept as it is.
-        experimental_supported_backends: kept as it is.
+        experimental_select_user_tf_ops: stored without effect.
+        experimental_supported_backends: stored without effect.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class TargetSpec:
 
 
 class RepresentativeDataset:
-    """Examples to find ranges with.
+    """Examples for calibration.
 
     Args:
-        input_gen: a function that yields inputs: a list in the signature's order, or by name.
+        input_gen: a function that yields inputs: a list in the signature's order, or a dict.
     """
 
     def __init__(self, input_gen: Callable[[], Iterable[Any]]) -> None:
@@ -78,26 +78,26 @@ class RepresentativeDataset:
 
 
 class TFLiteConverter:
-    """A model to the bytes of a .tflite file, without TensorFlow.
+    """Converts a model to the bytes of a .tflite file, without TensorFlow.
 
     Args:
         funcs: one ConcreteFunction.
-        trackable_obj: what has its variables; the function holds them itself.
+        trackable_obj: ignored; the function holds its variables.
 
-    Made by `from_saved_model`, `from_keras_model` or `from_concrete_functions`. Where
-    ai-edge-litert is installed the file is run before it is given back, and compared.
+    Use `from_saved_model`, `from_keras_model` or `from_concrete_functions`. If ai-edge-litert is
+    installed, the file is run and compared with the model before it is returned.
 
     Attributes:
-        optimizations: a list of `Optimize`; any of them makes weights smaller: int8, or float16 if
+        optimizations: a list of `Optimize`; any of them makes weights int8, or float16 if
             `target_spec.supported_types` has that.
-        representative_dataset: examples; with them everything is computed in 8 bits, or in 16 if
-            `target_spec.supported_ops` has the operators for that.
-        target_spec: element types and operators; `OpsSet.SELECT_TF_OPS` lets ops without an
-            operator stay TensorFlow's.
-        inference_input_type: of inputs, with examples: float32, int8 or uint8, of 16 bits int16.
+        representative_dataset: examples; with them activations are quantised to 8 bits, or to 16
+            bits if `target_spec.supported_ops` has the operator set for it.
+        target_spec: element types and operators; with `OpsSet.SELECT_TF_OPS` ops without a built-in
+            operator remain TensorFlow ops.
+        inference_input_type: of inputs, with examples: float32, int8 or uint8; for 16 bits int16.
         inference_output_type: of outputs, likewise.
-        allow_custom_ops: must be False: there are none.
-        sample: inputs by name to compare on; None draws some.
+        allow_custom_ops: must be False, as custom operators are not supported.
+        sample: inputs by name to compare on; None draws random ones.
     """
 
     def __init__(self, funcs: Sequence[Any], trackable_obj: Any = None) -> None:
@@ -128,12 +128,12 @@ class TFLiteConverter:
         signature_keys: Sequence[str] | None = None,
         tags: Iterable[str] | None = None,
     ) -> Self:
-        """A converter of a SavedModel.
+        """A converter for a SavedModel.
 
         Args:
-            saved_model_dir: its folder.
-            signature_keys: which signatures; None for all.
-            tags: which of several graphs; None takes that for serving.
+            saved_model_dir: the folder.
+            signature_keys: the signatures to convert; None for all.
+            tags: the tags of the graph; None takes the one for serving.
 
         Raises:
             NotFoundError: there is no SavedModel.
@@ -148,43 +148,43 @@ class TFLiteConverter:
 
     @classmethod
     def from_keras_model(cls, model: Any) -> Self:
-        """A converter of a Keras model.
+        """A converter for a Keras model.
 
         Args:
-            model: built, or called once.
+            model: the model, built or called once.
         """
         return cls([model])
 
     @classmethod
     def from_concrete_functions(cls, funcs: Sequence[Any], trackable_obj: Any = None) -> Self:
-        """A converter of a function.
+        """A converter for a function.
 
         Args:
             funcs: one ConcreteFunction.
-            trackable_obj: what has its variables; the function holds them itself.
+            trackable_obj: ignored; the function holds its variables.
 
         Raises:
-            InvalidArgumentError: there are several, or none.
+            InvalidArgumentError: `funcs` does not have exactly one function.
         """
         return cls(funcs, trackable_obj)
 
     def convert(self) -> bytes:
-        """The file.
+        """Convert the model, and return the bytes of the file.
 
         Raises:
-            UnimplementedError: the model has ops that LiteRT has no operators for.
-            InvalidArgumentError: options that do not fit.
-            InternalError: the file gives something else than the model.
+            UnimplementedError: the model has ops without an operator in LiteRT.
+            InvalidArgumentError: options contradict each other.
+            InternalError: the file's results differ from the model's.
         """
         spec = self.target_spec
         wanted = {as_dtype(kind) for kind in spec.supported_types}
         kernels = set(spec.supported_ops)
         for one in kernels:
             if one.name.startswith("EXPERIMENTAL") and one is not _SIXTEEN:
-                raise UnimplementedError(f"TFLiteConverter: there is no {one.name} here")
+                raise UnimplementedError(f"TFLiteConverter: {one.name} is not supported")
         if self.allow_custom_ops:
             raise UnimplementedError(
-                "TFLiteConverter: there are no custom operators here\n"
+                "TFLiteConverter: custom operators are not supported\n"
                 "  Try: target_spec.supported_ops with SELECT_TF_OPS"
             )
         is_smaller = bool(self.optimizations)
@@ -195,7 +195,7 @@ class TFLiteConverter:
         is_wide = _SIXTEEN in kernels
         if is_wide and examples is None:
             raise InvalidArgumentError(
-                f"TFLiteConverter: {_SIXTEEN.name} finds its ranges on examples\n"
+                f"TFLiteConverter: {_SIXTEEN.name} needs examples for calibration\n"
                 "  Try: optimizations = [tf.lite.Optimize.DEFAULT], and representative_dataset"
             )
         is_known = importlib.util.find_spec("ai_edge_litert") is not None
@@ -218,16 +218,16 @@ class TFLiteConverter:
             if stayed:
                 named = "; ".join(f"{kind}: {reason}" for kind, (reason, _) in stayed.items())
                 raise UnimplementedError(
-                    f"TFLiteConverter: not everything can be computed in {16 if is_wide else 8} "
+                    f"TFLiteConverter: some operators cannot be computed in {16 if is_wide else 8} "
                     f"bits: {named}\n"
                     "  Try: target_spec.supported_ops with TFLITE_BUILTINS as well"
                 )
         if found.content is None:
-            raise InvalidArgumentError("TFLiteConverter: nothing was written")
+            raise InvalidArgumentError("TFLiteConverter: the export returned no file")
         return found.content
 
     def _examples(self) -> dict[str, Array]:
-        """The examples by input, one behind the other."""
+        """The examples by input, concatenated."""
         given = self.representative_dataset
         make = given.input_gen if isinstance(given, RepresentativeDataset) else given
         names = list(export(self._model, signature=self._signatures[0], verify=False).inputs)
@@ -237,12 +237,12 @@ class TFLiteConverter:
             for name, value in named.items():
                 if name not in rows:
                     raise InvalidArgumentError(
-                        f"TFLiteConverter: representative_dataset gives {name!r}; the inputs are: "
+                        f"TFLiteConverter: representative_dataset yields {name!r}; the inputs are: "
                         f"{', '.join(names)}"
                     )
                 rows[name].append(np.asarray(value))
         if not all(rows.values()):
-            raise InvalidArgumentError("TFLiteConverter: representative_dataset gives nothing")
+            raise InvalidArgumentError("TFLiteConverter: representative_dataset yields no examples")
         return {
             name: np.stack(arrays)
             if len({x.shape for x in arrays}) == 1
@@ -257,14 +257,14 @@ def _type_name(kind: Any) -> str | None:
 
 
 class Interpreter:
-    """LiteRT's own interpreter, of the package ai-edge-litert.
+    """LiteRT's own interpreter, from the package ai-edge-litert.
 
     Args:
         model_path: the file.
-        model_content: or its bytes.
-        experimental_delegates: as `load_delegate` of that package gives them.
-        num_threads: for one run; None leaves it to LiteRT.
-        options: as `ai_edge_litert.interpreter.Interpreter` takes them.
+        model_content: its bytes, instead of a path.
+        experimental_delegates: the results of that package's `load_delegate`.
+        num_threads: the threads of a run; None lets LiteRT choose.
+        options: other arguments of `ai_edge_litert.interpreter.Interpreter`.
 
     Raises:
         ModuleNotFoundError: ai-edge-litert is not installed.
@@ -278,12 +278,13 @@ class Interpreter:
         num_threads: int | None = None,
         **options: Any,
     ) -> Any:
-        """The package's interpreter; nothing of it is changed."""
+        """Create the package's interpreter, unchanged."""
         try:
             litert = importlib.import_module("ai_edge_litert.interpreter")
         except ImportError as error:
             raise ModuleNotFoundError(
-                f"tf.lite.Interpreter is that of ai-edge-litert\n  Try: {install_command('lite')}",
+                "tf.lite.Interpreter needs the package ai-edge-litert\n"
+                f"  Try: {install_command('lite')}",
                 name="ai_edge_litert",
             ) from error
         return litert.Interpreter(

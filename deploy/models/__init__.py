@@ -1,1 +1,1 @@
-"""Models in files of any kind: which one a path means, and how it is run."""
+"""Models in files of several kinds: finding the model at a path, and running it."""

@@ -1,4 +1,4 @@
-"""Which model a path means, and what was probably meant if it means none."""
+"""Finds the model that a path means, and suggests similar names if there is none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-# What becomes a SavedModel for who reads those.
+# Formats that are converted to a SavedModel for code that only reads SavedModels.
 _REWRITTEN = (KERAS, STABLEHLO, FOREST, TFJS, LITE)
 _OTHERS = {
     ".ckpt": "a checkpoint",
@@ -44,15 +44,15 @@ def find_model(path: Path, kinds: Sequence[str] = (SAVED_MODEL,)) -> tuple[Path,
     """The model at a path, and its kind.
 
     Args:
-        path: a folder with saved_model.pb, or one of numbered versions (the newest is taken), or a
-            file.
-        kinds: which the caller can read. A Keras file, a program of StableHLO, a folder of ydf, a
-            model of TensorFlow.js or a .tflite file becomes a SavedModel for one that reads those
-            alone: for as long as the process runs.
+        path: a folder with saved_model.pb, one of numbered versions, of which the newest is
+            taken, or a file.
+        kinds: the kinds that the caller can read. If SavedModels are among them, a Keras file,
+            a StableHLO program, a ydf folder, a TensorFlow.js model or a .tflite file is converted
+            to a SavedModel that exists until the process ends.
 
     Raises:
-        NotFoundError: there is none; says what is near.
-        InvalidArgumentError: it is of another kind.
+        NotFoundError: there is no model; the message suggests similar names.
+        InvalidArgumentError: the model is of another kind.
     """
     kind = kind_of(path)
     if path.is_file() and path.name in (layout.MODEL_FILE, layout.MODEL_TEXT_FILE):
@@ -134,7 +134,7 @@ def _nearby(path: Path) -> list[str]:
     except OSError:
         return []
     if missing == path.name and path.suffix.lower() in SUFFIXES:
-        # Who asks for a file does not mean a folder with a name like it.
+        # The path has a file's suffix, so folders with a similar name are not suggested.
         names = {name for name in names if (folder / name).suffix.lower() in SUFFIXES}
     close = difflib.get_close_matches(missing, sorted(names), _MOST_TOLD, 0.6)
     return [os.fspath(folder / name) for name in close] or _models_below(folder)

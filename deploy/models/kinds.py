@@ -1,4 +1,4 @@
-"""The kinds of models that a path may lead to, told by names and by how a file begins."""
+"""The kind of the model at a path, determined from names and the first bytes of files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 SAVED_MODEL, ONNX, KERAS, FROZEN = "SavedModel", "ONNX", "Keras", "frozen graph"
 STABLEHLO, FOREST, TFJS = "StableHLO", "ydf forest", "TensorFlow.js"
 LITE = "TensorFlow Lite"
-# How a file begins is enough to know that it is a program of StableHLO.
+# The number of first bytes that are compared.
 _START = 4096
-# Every .tflite file has these bytes from the fifth on.
+# The identifier in bytes 4 to 8 of every .tflite file.
 _LITE_MARK = b"TFL3"
 TFJS_FILE = "model.json"
 SUFFIXES = {
@@ -34,17 +34,17 @@ SUFFIXES = {
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of the model at a path, by its names and how its file begins; None if unknown."""
+    """The kind of the model at a path; None if it is unknown."""
     return _kind_of_file(path) if path.is_file() else _kind_of_folder(path)
 
 
 def is_rewritten(path: Path) -> bool:
-    """Whether a server takes it, though it is no SavedModel: of JAX, ydf, TensorFlow.js, LiteRT."""
+    """Whether servers convert it to a SavedModel: models of JAX, ydf, TensorFlow.js, LiteRT."""
     try:
         if path.is_dir():
             return _kind_of_folder(path) in {FOREST, TFJS, LITE}
         return path.is_file() and _kind_of_file(path) in {STABLEHLO, LITE}
-    except OSError:  # of names that are too long, before Python 3.14
+    except OSError:  # a name that is too long, before Python 3.14
         return False
 
 
@@ -54,13 +54,13 @@ def is_saved_model(path: Path) -> bool:
 
 
 def lite_file(folder: Path) -> Path | None:
-    """The one .tflite file of a folder, None if there are several or none."""
+    """The only .tflite file of a folder; None if there are several or none."""
     files = sorted(folder.glob("*.tflite"))
     return files[0] if len(files) == 1 else None
 
 
 def inside(path: Path, kind: str | None) -> Path:
-    """The file of a model whose folder was named; other paths as they are."""
+    """The model file inside a folder of this kind; other paths unchanged."""
     if not path.is_dir():
         return path
     if kind == TFJS:
@@ -69,7 +69,7 @@ def inside(path: Path, kind: str | None) -> Path:
 
 
 def _kind_of_file(path: Path) -> str | None:
-    """By the suffix; what `jax.export` writes has none of its own, and is known by its bytes."""
+    """The kind by suffix, or by the first bytes for files of `jax.export`, which have no suffix."""
     kind = SUFFIXES.get(path.suffix.lower())
     if kind is not None or path.name == layout.MODEL_FILE:
         return kind
@@ -84,7 +84,7 @@ def _kind_of_file(path: Path) -> str | None:
 
 
 def _kind_of_folder(path: Path) -> str:
-    """A folder of ydf, TensorFlow.js or LiteRT by the names of its files; else a SavedModel's."""
+    """The kind of a folder by the names of its files; SavedModel if none is known."""
     if is_saved_model(path) or not path.is_dir():
         return SAVED_MODEL
     if (path / TFJS_FILE).is_file():

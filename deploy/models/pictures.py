@@ -1,4 +1,4 @@
-"""Pictures in files as arrays that fit an input."""
+"""Image files as arrays for a model's input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_PIXELS = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class PictureScale:
-    """The values of the brightest and the darkest pixel of a picture."""
+    """The values of the brightest and the darkest pixel."""
 
     low: float
     high: float
@@ -35,20 +35,20 @@ SCALES = {"255": PictureScale(0, 255), "1": PictureScale(0, 1), "-1": PictureSca
 def read_picture(
     path: str | os.PathLike[str], data: bytes, spec: TensorSpec, scale: PictureScale
 ) -> Array:
-    """A picture as the input wants it: its size and number of colours, channels last or first.
+    """Decode an image to the size, number of channels and layout of an input.
 
     Args:
-        path: of its file, for messages.
-        data: the file.
-        spec: of the input; its last three axes are those of a picture, unknown ones any size.
-        scale: for inputs of floats.
+        path: the file's path, for messages.
+        data: the file's content.
+        spec: the input; its last three axes are those of an image, and unknown ones take any size.
+        scale: the scaling for float inputs.
 
     Returns:
-        [height, width, channels] or [channels, height, width] of float32 in that scale, or of
-        uint8 for inputs of integers.
+        [height, width, channels] or [channels, height, width], as float32 in that scale, or as
+        uint8 for integer inputs.
 
     Raises:
-        InvalidArgumentError: it is no picture, or Pillow is not there.
+        InvalidArgumentError: the data is not an image, or Pillow is not installed.
     """
     try:
         from PIL import Image, UnidentifiedImageError
@@ -68,7 +68,7 @@ def read_picture(
                 raise InvalidArgumentError(f"{path} has more than {_MOST_PIXELS:,} pixels")
             picture = opened.convert({1: "L", 4: "RGBA"}.get(colours or 3, "RGB"))
     except (UnidentifiedImageError, OSError) as error:
-        raise InvalidArgumentError(f"{path} is no picture: {error}") from None
+        raise InvalidArgumentError(f"{path} is not an image: {error}") from None
     high, wide = sizes[0] or picture.height, sizes[1] or picture.width
     if (wide, high) != picture.size:
         picture = picture.resize((wide, high), Image.Resampling.BILINEAR)

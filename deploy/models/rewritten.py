@@ -1,4 +1,4 @@
-"""Models in files of other kinds, rewritten as SavedModels for as long as the process runs."""
+"""Models of other formats, converted to SavedModels that exist until the process ends."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pinnace.storage.regular_files import open_regular
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Removed when the process ends: a folder that is let go of earlier would be gone before its use.
+# Kept until the process ends, as a temporary folder is removed with its object.
 _FOLDERS: dict[tuple[Path, int], tempfile.TemporaryDirectory[str]] = {}
 
 
 def saved_model_of(path: Path, kind: str) -> Path:
-    """The folder of a SavedModel with what a file, or a folder of files, holds.
+    """Convert the model in a file or folder to a SavedModel, and return its folder.
 
-    A file that changes is read again. The line about it goes to stderr, so that what a command
-    prints stays readable by programs.
+    A changed file is converted again. The message goes to stderr, so that programs can parse a
+    command's output.
 
     Args:
-        path: of the model.
-        kind: its kind, as `find_model` calls it.
+        path: the model.
+        kind: its kind, as returned by `find_model`.
 
     Raises:
-        InvalidArgumentError: it cannot be read.
-        UnimplementedError: it holds what is not run here.
+        InvalidArgumentError: the model cannot be read.
+        UnimplementedError: the model has parts that are not supported.
     """
     key = path, path.stat().st_mtime_ns
     if key not in _FOLDERS:
@@ -46,26 +46,26 @@ def saved_model_of(path: Path, kind: str) -> Path:
 
 
 def write_saved_model(path: Path, folder: Path) -> None:
-    """Write a SavedModel of what lies at a path.
+    """Convert the model at a path to a SavedModel.
 
     Args:
-        path: of a model, of any kind that this module knows.
-        folder: of the SavedModel; it is made.
+        path: a model of any kind that this module converts.
+        folder: the SavedModel to write.
 
     Raises:
-        OpError: it cannot be read, or holds what is not run here.
+        OpError: the model cannot be read, or has parts that are not supported.
     """
     kind = kind_of(path)
     if kind not in _WRITERS:
-        raise InvalidArgumentError(f"{path}: is no model that becomes a SavedModel")
+        raise InvalidArgumentError(f"{path}: is not a model that can be converted to a SavedModel")
     _WRITERS[str(kind)](inside(path, kind), folder)
 
 
 def from_keras(path: Path, folder: Path) -> str:
-    """Write what a .keras or .h5 file holds. Code in the file is not run, whatever it asks for.
+    """Convert a .keras or .h5 file. Code in the file is never executed.
 
     Raises:
-        InvalidArgumentError: the file cannot be read, or needs code that is not in it.
+        InvalidArgumentError: the file cannot be read, or needs code that is not part of it.
     """
     from pinnace.keras.saving import load_model
 
@@ -78,11 +78,11 @@ def from_keras(path: Path, folder: Path) -> str:
 
 
 def from_stablehlo(path: Path, folder: Path) -> str:
-    """Write a module of StableHLO, or what `jax.export` wrote.
+    """Convert a StableHLO module, or a file of `jax.export`.
 
     Raises:
-        InvalidArgumentError: it is no module.
-        UnimplementedError: there is no translation.
+        InvalidArgumentError: the file is not a module.
+        UnimplementedError: an op has no translation.
     """
     from pinnace.saved_model.stablehlo.standalone import save_standalone
 
@@ -96,12 +96,12 @@ def from_stablehlo(path: Path, folder: Path) -> str:
 
 
 def from_forest(path: Path, folder: Path) -> str:
-    """Write the SavedModel of a folder of ydf.
+    """Convert a ydf folder.
 
     Raises:
-        InvalidArgumentError: it has no forest.
+        InvalidArgumentError: the folder has no forest.
         DataLossError: a file is damaged.
-        UnimplementedError: it asks for what is not known here.
+        UnimplementedError: the forest uses features that are not supported.
     """
     from pinnace.saved_model.forest_folders import save_forest
 
@@ -113,10 +113,10 @@ def from_forest(path: Path, folder: Path) -> str:
 
 
 def from_tfjs(path: Path, folder: Path) -> str:
-    """Write a graph model or a layers model of TensorFlow.js.
+    """Convert a graph model or layers model of TensorFlow.js.
 
     Raises:
-        OpError: the files are damaged, or are no model of TensorFlow.js.
+        OpError: the files are damaged, or are not a model of TensorFlow.js.
     """
     from pinnace.deploy.tfjs.reading import LAYERS, kind_of, read_content, write_saved_model
 
@@ -131,14 +131,14 @@ def from_tfjs(path: Path, folder: Path) -> str:
 
 
 def from_lite(path: Path, folder: Path) -> str:
-    """Write a .tflite file.
+    """Convert a .tflite file.
 
     Raises:
-        OpError: it is damaged, or has operators that are not read.
+        OpError: the file is damaged, or has unsupported operators.
     """
     try:
         from pinnace.deploy.lite.reading.saving import write_saved_model
-    except ModuleNotFoundError as error:  # which package it is, and how it is installed
+    except ModuleNotFoundError as error:  # a package is missing; the message names it
         raise InvalidArgumentError(f"{path}: {error}") from error
 
     write_saved_model(path, folder)

@@ -1,4 +1,4 @@
-"""Models that can be run, whatever they are stored as: arrays in, arrays out."""
+"""Models of several formats as functions from arrays to arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Run = Callable[[Mapping[str, Array]], dict[str, Array]]
 
 DEFAULT_SIGNATURE = "serving_default"
-# ONNX's names of types where they are not ours.
+# ONNX's names of types that differ from ours.
 _ONNX_TYPES = {"float": "float32", "double": "float64"}
 
 
@@ -34,10 +34,10 @@ class Runner:
 
     Attributes:
         path: the model.
-        signature: its name; empty for ONNX and frozen graphs, which have one.
+        signature: its name; empty for ONNX and frozen graphs, which have only one.
         inputs: specs by name.
-        outputs: specs by name; None for what is no tensor, which ONNX has.
-        run: arrays by name to arrays by name.
+        outputs: specs by name; None for outputs that are no tensors, which ONNX has.
+        run: arrays by name -> arrays by name.
     """
 
     path: Path
@@ -56,15 +56,15 @@ def load_runner(
     given: Iterable[str] = (),
     wanted: Iterable[str] | None = None,
 ) -> Runner:
-    """A signature of the model at a path.
+    """Load a signature of the model at a path.
 
     Args:
         path: a SavedModel, a frozen graph or a file.onnx.
-        signature: `serving_default` or the only one if left out.
-        tags: which of several graphs.
-        allow_io: let the model's ops reach files; only if it is trusted.
-        given: of a frozen graph, tensors that are given, whatever computes them.
-        wanted: of a frozen graph, the tensors that are computed; None takes the last ones.
+        signature: its name; None for `serving_default` or the only one.
+        tags: the tags of the graph, if there are several.
+        allow_io: whether the model's ops may access files; only for trusted models.
+        given: for a frozen graph, the tensors that are inputs.
+        wanted: for a frozen graph, the tensors that are outputs; None takes the last ones.
 
     Raises:
         NotFoundError: there is no model.
@@ -131,7 +131,7 @@ def _onnx_runner(path: Path, signature: str | None) -> Runner:
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # its errors share no class of their own
+    except Exception as error:  # ONNX Runtime's errors have no common base class
         raise InvalidArgumentError(f"{path}: ONNX Runtime refuses it: {error}") from None
     inputs = {one.name: _onnx_spec(one, path) for one in session.get_inputs()}
     outputs = {
@@ -141,7 +141,7 @@ def _onnx_runner(path: Path, signature: str | None) -> Runner:
 
     def run(arrays: Mapping[str, Array]) -> dict[str, Array]:
         try:
-            # It takes strings as text.
+            # ONNX Runtime takes strings as str.
             found = session.run(list(outputs), {k: _as_text(v) for k, v in arrays.items()})
         except Exception as error:
             raise InvalidArgumentError(f"{path}: ONNX Runtime: {error}") from None

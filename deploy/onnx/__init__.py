@@ -6,18 +6,18 @@ and `verification` write and check the file (on inputs of `deploy/sampling`), `d
 further files from it, `report` describes the result. `deploy/refusals.py` has the reasons for
 refusing a model.
 
-- A converter writes operators one by one; what several are together, `passes` find afterwards, by
-  what they compute and never by their names: `polynomials.py` and `normalisations.py` read
-  formulas as polynomials, `gates.py` and `cells.py` the body of a loop as sums of products,
-  `ir/size_origins.py` tells which unknown sizes are the same.
-- What ONNX cannot do with strings is cut off: `flow/frontier.py` finds the cheapest cut between
-  what `deploy/tokenizer` can say and what converters can write.
+- A converter writes operators one by one; `passes` then find what several of them compute together,
+    by their formulas and never by names: `polynomials.py` and `normalisations.py` read formulas as
+    polynomials, `gates.py` and `cells.py` the body of a loop as sums of products, and
+    `ir/size_origins.py` tells which unknown sizes are equal.
+- String processing that ONNX lacks is cut off: `flow/frontier.py` finds the cheapest cut between
+    the ops that `deploy/tokenizer` supports and those that have converters.
 """
 
 from pinnace.framework.extras import install_command
 
 try:
-    import onnx as _onnx  # noqa: F401 (asked for before all that needs it)
+    import onnx as _onnx  # noqa: F401 (imported first, for a clear error)
 except ImportError as _error:
     raise ModuleNotFoundError(
         f"ONNX models need the package onnx\n  Try: {install_command('onnx')}", name="onnx"

@@ -1,5 +1,5 @@
-"""A folder with a page that runs an exported model in the browser, whatever it was exported to.
+"""A folder with a web page that runs an exported model in the browser.
 
-`contents` describes the model, `runtimes` finds the packages of npm that run it, `writing` puts
-both beside the page in `files/`, where each runtime has a module of the same form.
+`contents` describes the model, `runtimes` finds the npm packages that run it, `writing` puts both
+beside the page's files in `files/`, which has a module of the same interface for each runtime.
 """

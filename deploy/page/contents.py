@@ -1,4 +1,4 @@
-"""What a page shows: the model, its inputs and outputs, and cases to check it against."""
+"""The content of a page: the model, its inputs and outputs, and cases to check it against."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
-_LARGEST_CASE = 2_000_000  # values of a recorded case
+_LARGEST_CASE = 2_000_000  # elements of a recorded case
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +20,20 @@ class Page:
     """The contents of a page.
 
     Attributes:
-        title: of it.
-        about: a line below it.
-        model: the name of the model's file in the page's folder.
-        content: bytes of that file; None if it is written by others.
+        title: the page's title.
+        about: the line below the title.
+        model: the name of the model file in the page's folder.
+        content: the bytes of that file; None if it is written elsewhere.
         inputs: name -> spec.
         outputs: name -> spec.
-        cases: inputs by name, and the outputs that the model gives.
-        tolerance: how far outputs may be from these, relative to their largest value.
-        labels: output -> the names of its last axis' entries.
-        pixels: input -> mean and scale of each channel: pixels of 0 to 255 less the one, divided by
-            the other, are what the model takes.
-        steps: output of whole numbers that stand for real ones -> by how many it may differ.
-        quantised: input of whole numbers that stand for real ones -> scale and zero point.
-        more: what the runtime's module wants to know.
+        cases: inputs by name, with the model's outputs.
+        tolerance: the allowed difference of outputs, relative to their largest value.
+        labels: output -> the names of the entries of its last axis.
+        pixels: input -> mean and standard deviation per channel: the model takes
+            (pixel - mean) / standard deviation, for pixels of 0 to 255.
+        steps: quantised output -> the allowed difference of its integers.
+        quantised: quantised input -> scale and zero point.
+        more: further values for the runtime's module.
     """
 
     title: str
@@ -54,10 +54,10 @@ class Page:
 def check_page(
     runtime: Runtime, inputs: Mapping[str, TensorSpec], outputs: Mapping[str, TensorSpec]
 ) -> None:
-    """Refuse dtypes that a runtime has no tensors of in JavaScript.
+    """Refuse element types that a runtime has no tensors of in JavaScript.
 
     Raises:
-        UnimplementedError: an input or output has one.
+        UnimplementedError: an input or output has such a type.
     """
     for role, specs in (("input", inputs), ("output", outputs)):
         for name, spec in specs.items():
@@ -69,7 +69,7 @@ def check_page(
 
 
 def description_of(page: Page, runtime: Runtime, version: str) -> dict[str, Any]:
-    """The page as its program reads it."""
+    """The page's description as a dict for JSON, which its program reads."""
     small = [
         case
         for case in page.cases
@@ -119,7 +119,7 @@ def _tensors(arrays: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def tensor_json(array: Array) -> dict[str, Any]:
-    """A tensor as the page's tensors.js reads it."""
+    """A tensor in the JSON form that tensors.js reads."""
     array = np.asarray(array)
     shape = list(array.shape)
     flat = array.reshape(-1)
@@ -140,5 +140,5 @@ def _text(one: object) -> str:
 
 
 def _word(value: float) -> str:
-    """In JavaScript's notation."""
+    """A float in JavaScript's notation."""
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,4 +1,4 @@
-"""The packages of npm that run a page's model: where they are, and which files it needs."""
+"""The npm packages that run a page's model: their folders, and the files that a page needs."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from pinnace.framework.errors import InternalError, NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a page takes of a package.
+    """The files of an npm package that a page uses.
 
     Attributes:
-        package: its name.
+        package: the package's name.
         names: path in the package -> name in the page's folder.
-        imports: module that the first file imports by name -> the name in the page's folder.
+        imports: module that the first file imports by name -> its name in the page's folder.
     """
 
     package: str
@@ -29,17 +29,17 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Who runs the model of a page.
+    """A library that runs the model of a page.
 
     Attributes:
-        name: for people.
-        folder: of its files in the page's folder.
-        module: of `files/`, which the page has as `runtime.js`.
-        files: of the packages that it needs.
-        extra: of packages that it takes if they are there.
-        lacking: element types that it has no tensors of, or None if `only` says those it has.
-        only: element types that it has tensors of.
-        remedy: for an element type that it does not have.
+        name: the name in messages.
+        folder: the folder for its files, in the page's folder.
+        module: the file of `files/` that becomes `runtime.js` of the page.
+        files: the files of the packages that it needs.
+        extra: the files of packages that it uses if they are installed.
+        lacking: element types that it has no tensors of; None if `only` lists those it has.
+        only: the element types that it has tensors of.
+        remedy: the advice for other element types.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Runtime:
     remedy: str = "cast it to float32 in the signature"
 
     def has(self, dtype: DType) -> bool:
-        """Whether it has tensors of these elements."""
+        """Whether it has tensors of this element type."""
         return dtype not in self.lacking if self.only is None else dtype in self.only
 
 
@@ -123,11 +123,11 @@ TFJS = Runtime(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A runtime in folders of npm.
+    """A runtime whose packages are installed.
 
     Attributes:
-        runtime: which.
-        packages: of each package that is there, its folder.
+        runtime: the runtime.
+        packages: package -> its folder.
     """
 
     runtime: Runtime
@@ -135,14 +135,14 @@ class Found:
 
     @property
     def version(self) -> str:
-        """Of the first package; "" if it does not say."""
+        """The version of the first package; "" if its package.json has none."""
         place = self.packages[self.runtime.files[0].package] / "package.json"
         if not place.is_file():
             return ""
         return str(json.loads(place.read_text(encoding="utf-8")).get("version", ""))
 
     def contents(self) -> Iterator[tuple[str, bytes]]:
-        """The files for the page's folder, by their names there, and what their licences say."""
+        """Yield the files for the page's folder by name, and the packages' licences."""
         for one in (*self.runtime.files, *self.runtime.extra):
             place = self.packages.get(one.package)
             if place is None:
@@ -157,15 +157,15 @@ class Found:
 
 
 def find_runtime(runtime: Runtime, given: str | os.PathLike[str] | None) -> Found:
-    """A runtime's packages.
+    """Find a runtime's packages.
 
     Args:
-        runtime: which.
-        given: a package, the `node_modules` folder, or the folder that it is in; None looks for
-            `node_modules` in this folder and those above it.
+        runtime: the runtime.
+        given: a package, the `node_modules` folder, or the folder that contains it; None searches
+            for `node_modules` in the current folder and those above it.
 
     Raises:
-        NotFoundError: one that it needs is not there.
+        NotFoundError: a required package is not installed.
     """
     starts = [Path(given)] if given is not None else [Path.cwd(), *Path.cwd().parents]
     first = runtime.files[0]
@@ -173,7 +173,7 @@ def find_runtime(runtime: Runtime, given: str | os.PathLike[str] | None) -> Foun
         for folder in _places(start, first.package):
             if not _has(folder, first):
                 continue
-            # Other packages stand beside it, whatever its name has for a folder.
+            # Other packages are siblings; a scoped name is one folder deeper.
             modules = folder.parents[first.package.count("/")]
             packages = {first.package: folder}
             packages |= {
@@ -187,14 +187,14 @@ def find_runtime(runtime: Runtime, given: str | os.PathLike[str] | None) -> Foun
     wanted = ", ".join(name for one in runtime.files for name in one.names)
     told = " ".join(one.package for one in (*runtime.files, *runtime.extra))
     raise NotFoundError(
-        f"export: {first.package} is not {where}; a page needs its files {wanted}"
+        f"export: {first.package} was not found {where}; a page needs its files {wanted}"
         f"\n  Try: npm install {told}, or say where node_modules is"
     )
 
 
 def _places(start: Path, package: str) -> Iterator[Path]:
     yield start
-    yield start.parent  # its `dist` was given
+    yield start.parent  # its `dist` folder was given
     yield start / package
     yield start / "node_modules" / package
 
@@ -204,10 +204,10 @@ def _has(folder: Path, files: Files) -> bool:
 
 
 def _with_imports(content: bytes, files: Files, name: str) -> bytes:
-    """A module that imports others by the names that they have in the page's folder.
+    """The module with its imports renamed to the names in the page's folder.
 
     Raises:
-        InternalError: it imports them otherwise.
+        InternalError: the module imports them in another form.
     """
     if not files.imports or name != next(iter(files.names.values())):
         return content
@@ -217,6 +217,6 @@ def _with_imports(content: bytes, files: Files, name: str) -> bytes:
         if count != 1:
             raise InternalError(
                 f"export: {name} of {files.package} imports {package} {count} times; this version "
-                "is not known here"
+                "is not supported"
             )
     return text.encode()

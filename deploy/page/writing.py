@@ -1,4 +1,4 @@
-"""A page's folder: the program that runs the model in the browser, its runtime, and the model."""
+"""Writes a page's folder: the page, its program, the runtime and the model."""
 
 import json
 import os
@@ -11,18 +11,18 @@ from pinnace.deploy.page.runtimes import Found
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.storage.atomic import write_file
 
-# The page last: then all is there.
+# The page comes last, when all other files are there.
 _OWN = ("tensors.js", "pictures.js", "page.js", "page.css", "index.html")
 _LIMIT = 1_500_000_000  # bytes; WebAssembly has 4 GB for the file, the weights and the values
 
 
 def write_page(folder: str | os.PathLike[str], page: Page, runtime: Found) -> Path:
-    """Write the page; other files of the folder stay.
+    """Write a page; other files in the folder are kept.
 
     Args:
-        folder: is made if it is not there.
-        page: what it shows.
-        runtime: who runs the model.
+        folder: created if it does not exist.
+        page: the contents.
+        runtime: the runtime for the model.
 
     Returns:
         The folder.
@@ -34,7 +34,7 @@ def write_page(folder: str | os.PathLike[str], page: Page, runtime: Found) -> Pa
     check_place(folder)
     if page.content is not None and len(page.content) > _LIMIT:
         raise InvalidArgumentError(
-            f"export: a browser holds models of up to {_LIMIT / 1e9:.1f} GB, this one has "
+            f"export: browsers can load models of up to {_LIMIT / 1e9:.1f} GB, this one has "
             f"{len(page.content) / 1e9:.1f} GB\n  Try: --int8 or --float16"
         )
     for name, content in _files(page, runtime):
@@ -44,14 +44,14 @@ def write_page(folder: str | os.PathLike[str], page: Page, runtime: Found) -> Pa
 
 
 def check_place(folder: str | os.PathLike[str]) -> None:
-    """Refuse a file where the page's folder has to be.
+    """Refuse a file at the path of the page's folder.
 
     Raises:
-        InvalidArgumentError: it is one.
+        InvalidArgumentError: the path is a file.
     """
     if Path(folder).exists() and not Path(folder).is_dir():
         raise InvalidArgumentError(
-            f"export: the page needs a folder, {os.fspath(folder)!r} is a file"
+            f"export: the page must be a folder, {os.fspath(folder)!r} is a file"
         )
 
 

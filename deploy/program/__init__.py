@@ -1,8 +1,8 @@
-"""The exported function as a stateless program, for every format that is written.
+"""The exported function as a stateless program, common to all formats.
 
-`sources` finds it (`input_shapes` completes its inputs, `likely_shapes` tells what an unknown rank
-can be), `states` makes variables that it assigns inputs and outputs, `freezing` inlines calls and
-replaces variables by their values, `tensor_arrays` rewrites TensorFlow 1's arrays as lists.
+`sources` finds the function (`input_shapes` completes its inputs, `likely_shapes` guesses shapes of
+unknown rank), `states` turns variables that it assigns into inputs and outputs, `freezing` inlines
+calls and replaces variables by their values, `tensor_arrays` rewrites TensorArrays as lists.
 `mapped_weights` reads weights from the model's files without keeping them in memory. `deadlines`
-limit how long it may run.
+limits the time of a run.
 """

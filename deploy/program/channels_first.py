@@ -1,4 +1,4 @@
-"""Inputs that the file takes with channels first, where the model has them last."""
+"""Inputs with channels first in the file, for models that take them last."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,21 +12,21 @@ from pinnace.framework.tensor import Tensor
 from pinnace.functions.tracing import trace
 from pinnace.ops.array import permutations
 
-# A batch, at least one axis in space, channels.
+# The batch, at least one spatial axis, and the channels.
 _LEAST_RANK = 3
 
 
 def with_channels_first(program: Program, names: Sequence[str]) -> Program:
-    """The program with [batch, channels, …] in the place of [batch, …, channels].
+    """The program with inputs [batch, channels, …] in place of [batch, …, channels].
 
-    Each of these inputs is transposed where it enters; what follows is as it was.
+    The inputs are transposed at the beginning; the rest of the program is unchanged.
 
     Args:
-        program: of which.
-        names: of the inputs; none leaves the program as it is.
+        program: the program.
+        names: the inputs; if empty, the program is returned unchanged.
 
     Raises:
-        InvalidArgumentError: there is no such input, or it has no axis between batch and channels.
+        InvalidArgumentError: an input does not exist, or has no spatial axes.
     """
     if not names:
         return program
@@ -35,14 +35,14 @@ def with_channels_first(program: Program, names: Sequence[str]) -> Program:
         spec = inputs.get(name)
         if spec is None:
             raise InvalidArgumentError(
-                f"export: channels_first has {name!r}, which is no input; the inputs are: "
+                f"export: channels_first has {name!r}, which is not an input; the inputs are: "
                 f"{', '.join(inputs)}"
             )
         if spec.shape.rank is None or spec.shape.rank < _LEAST_RANK:
             raise InvalidArgumentError(
-                f"export: channels_first has {name!r}, which is {spec.text}: an input with a "
-                "batch, at least one axis in space, and channels is wanted\n"
-                f"  Try: shapes={{{name!r}: [None, 224, 224, 3]}} where the model does not tell"
+                f"export: channels_first has {name!r}, which is {spec.text}: it must have a batch, "
+                "at least one spatial axis, and channels\n"
+                f"  Try: shapes={{{name!r}: [None, 224, 224, 3]}} if its shape is unknown"
             )
         batch, *space, channels = spec.shape
         inputs[name] = TensorSpec(Shape([batch, channels, *space]), spec.dtype, name)

@@ -1,6 +1,6 @@
-"""Time limits of one verification run in pinnace.
+"""Time limits of a verification run in pinnace.
 
-A model is run on drawn inputs: a loop whose end depends on them may never terminate.
+On random inputs, a loop whose end depends on the inputs may never terminate.
 """
 
 import contextlib
@@ -11,15 +11,15 @@ from pinnace.framework.context import state
 from pinnace.framework.errors import DeadlineExceededError
 from pinnace.ops.running import Stop
 
-# Inputs that were drawn get this long first, and twice as long after each time that was too short.
+# The first limit for runs on random inputs; it doubles after each run that exceeds it.
 FIRST_S = 4.0
 
 
 @contextlib.contextmanager
 def ended_after(limit_s: float) -> Iterator[None]:
-    """Runs of pinnace inside raise DeadlineExceededError once the time is over."""
+    """Let runs of pinnace inside raise DeadlineExceededError once the time is over."""
     stop = Stop()
-    reason = DeadlineExceededError(f"export: the model was not done after {limit_s:g} s")
+    reason = DeadlineExceededError(f"export: the model did not finish within {limit_s:g} s")
     timer = threading.Timer(limit_s, stop.end, [reason])
     timer.daemon = True
     before, state.stop = state.stop, stop

@@ -1,4 +1,4 @@
-"""Values that depend on numbers drawn anew in each run."""
+"""Outputs that depend on random numbers, which differ from run to run."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from pinnace.graph.walk import ordered
 
 
 def drawn_outputs(graph: Graph) -> tuple[str, ...]:
-    """The names of the outputs that do."""
+    """The names of the outputs that depend on random numbers."""
     drawn: set[Value] = set()
     for node in ordered(graph):
         if _draws(node) or any(value in drawn for value in node.inputs):

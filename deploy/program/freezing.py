@@ -30,8 +30,8 @@ class Frozen:
     """A program whose variables are constants.
 
     Attributes:
-        graph: its inputs are the program's.
-        dropped: effects that were left out: op -> how often.
+        graph: the graph, with the program's inputs.
+        dropped: effect that was left out -> number of nodes.
     """
 
     graph: Graph
@@ -39,10 +39,10 @@ class Frozen:
 
 
 def freeze(program: Program) -> Frozen:
-    """The program with the present values of its variables.
+    """Replace the program's variables by their present values.
 
     Raises:
-        UnimplementedError: it assigns a variable.
+        UnimplementedError: the program assigns a variable.
         InvalidArgumentError: a variable holds NaN.
     """
     graph = with_lists(decided(program.concrete.graph))
@@ -71,11 +71,11 @@ def freeze(program: Program) -> Frozen:
 
 
 def _copied(graph: Graph, copy: Copy, kept: set[Value]) -> Counter[str]:
-    """Copy the nodes; the effects that were left out.
+    """Copy the nodes of a graph; return the effects that were left out.
 
     Args:
         graph: the program.
-        copy: where its arguments are already.
+        copy: maps the program's arguments already.
         kept: handles of variables that are assigned.
     """
     arguments = {value.node for value in graph.inputs}
@@ -83,10 +83,10 @@ def _copied(graph: Graph, copy: Copy, kept: set[Value]) -> Counter[str]:
     for node in ordered(graph):
         if node in arguments:
             continue
-        # Effects that have no counterpart and that leave the outputs as they are.
+        # Effects without a counterpart that do not change the outputs.
         if node.op.traceless or node.op.name == "DestroyResourceOp":
             dropped[node.op.name] += 1
-            # Print gives on what it takes.
+            # Print returns its input.
             for output, value in zip(node.outputs, node.inputs, strict=False):
                 copy.values[output] = copy.values[value]
             continue
@@ -99,7 +99,7 @@ def _copied(graph: Graph, copy: Copy, kept: set[Value]) -> Counter[str]:
 
 
 def _constant(graph: GraphBuilder, value: Value, tensor: Tensor) -> Value:
-    """A capture as a constant: a tensor, or the value of the variable behind a handle."""
+    """A captured tensor, or the value behind a captured handle, as a constant."""
     array = np.asarray(tensor._array)
     name = value.node.name
     dtype: DType = tensor.dtype
@@ -122,21 +122,21 @@ def _const(graph: GraphBuilder, array: Array, dtype: DType, name: str) -> Value:
 def _refuse_nan(array: Array, dtype: DType, name: str) -> None:
     if not dtype.is_floating or not array.size:
         return
-    # The least number is NaN if one is: quicker than to look at each, and without an array for it.
+    # The minimum is NaN if an element is: faster than a test of each, and without a temporary.
     bad = 0
     for piece in pieces(array):
         if np.isnan(np.min(piece)):
             bad += int(np.count_nonzero(np.isnan(piece)))
     if bad:
         raise InvalidArgumentError(
-            f"export: variable {name!r} holds {bad} NaN among its {array.size} numbers: "
+            f"export: variable {name!r} holds {bad} NaN among its {array.size} elements: "
             f"the model's outputs would be NaN\n"
             "  Try: train again from the last checkpoint without NaN"
         )
 
 
 def _known(node: Node, copy: Copy) -> bool:
-    """Whether the node only asks for a variable: then what it gives is known."""
+    """Whether the node only asks if a variable is initialised, which is a constant."""
     name = node.op.name
     if not node.inputs or node.inputs[0].dtype is not dtypes.resource:
         return False
@@ -183,7 +183,7 @@ def _name_of(handle: Tensor) -> str:
 
 
 def _writes(graph: Graph) -> list[tuple[Node, Value]]:
-    """The nodes that change a resource, and which; inside of functions too."""
+    """The nodes that change a resource, with its handle; those in functions too."""
     found = []
     for node in ordered(graph):
         refs = [
@@ -193,7 +193,7 @@ def _writes(graph: Graph) -> list[tuple[Node, Value]]:
             if isinstance(ref, FunctionRef)
         ]
         if refs:
-            # The last inputs are the functions' arguments; before them stands what decides.
+            # The last inputs are the functions' arguments; the condition comes before them.
             for ref in refs:
                 arguments = node.inputs[len(node.inputs) - len(ref.graph.inputs) :]
                 inner = dict(zip(ref.graph.inputs, arguments, strict=True))

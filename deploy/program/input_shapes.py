@@ -11,14 +11,14 @@ from pinnace.graph.narrowing import narrowed
 
 
 def with_shapes(concrete: ConcreteFunction, shapes: Mapping[str, Any]) -> ConcreteFunction:
-    """The function, specialised for inputs whose shapes are given.
+    """Specialise the function for given input shapes.
 
     Args:
-        concrete: stays as it is.
-        shapes: by the names of inputs; none leaves the function as it is.
+        concrete: the function, which is not changed.
+        shapes: by input name; if empty, the function is returned unchanged.
 
     Raises:
-        InvalidArgumentError: there is no such input, or the shape is none that it can have.
+        InvalidArgumentError: an input does not exist, or cannot have the shape.
     """
     if not shapes:
         return concrete
@@ -38,7 +38,7 @@ def with_shapes(concrete: ConcreteFunction, shapes: Mapping[str, Any]) -> Concre
         shape = as_shape(shapes[name]) if name in shapes else value.shape
         if not value.shape.is_compatible_with(shape):
             raise InvalidArgumentError(
-                f"export: input {name!r} is {value.spec.text}, the shape {shape.text} does not fit"
+                f"export: input {name!r} is {value.spec.text}, not of shape {shape.text}"
             )
         wanted.append(shape)
     wanted += [value.shape for value in graph.inputs[count:]]
@@ -64,7 +64,7 @@ def with_shapes(concrete: ConcreteFunction, shapes: Mapping[str, Any]) -> Concre
 
 
 def _by_name(concrete: ConcreteFunction, graph: Graph, names: Sequence[str]) -> ConcreteFunction:
-    """A function that was traced here, as the export needs it: flat inputs and results."""
+    """The traced function in the form that the export needs: flat inputs and results."""
     specs = {name: value.spec for name, value in zip(names, graph.inputs, strict=False)}
     results = [value.spec for value in graph.outputs]
     return ConcreteFunction(

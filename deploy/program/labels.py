@@ -1,4 +1,4 @@
-"""The names of what an output tells apart: given, or a file that the model brings along."""
+"""Names of an output's classes, from the user or from a file in the model's folder."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,34 +11,34 @@ from pinnace.saved_model.layout import ASSETS_FOLDER, EXTRA_ASSETS_FOLDER
 from pinnace.storage.system_errors import explained
 
 StrPath: TypeAlias = str | os.PathLike[str]
-# A file with a line for each, the lines themselves, or one of these for each output by name.
+# A file with one label per line, the labels themselves, or either for each output by name.
 Labels: TypeAlias = StrPath | Sequence[str] | Mapping[str, StrPath | Sequence[str]]
 
-# As TensorFlow's own programs name them, and those that make models for phones.
+# The file names that TensorFlow's own programs and tools for mobile models use.
 _NAMES = ("labels.txt", "label.txt", "labelmap.txt", "label_map.txt", "class_names.txt")
 _SHOWN = 3
-_LARGEST = 1 << 24  # bytes of a file that may be one
+_LARGEST = 1 << 24  # bytes of a label file
 
 
 def labels_of(
     given: Labels | None, model: object, outputs: Mapping[str, TensorSpec]
 ) -> dict[str, tuple[str, ...]]:
-    """Output -> the names of its last axis' entries.
+    """Output -> the names of the entries of its last axis.
 
     Args:
-        given: what the user says; None looks for a file in the model's folder: `labels.txt` and the
-            like, among its assets, in `assets.extra`, or beside them.
-        model: what is exported.
+        given: the user's labels; None looks for a file in the model's folder: `labels.txt` or
+            similar, among its assets, in `assets.extra`, or beside them.
+        model: the exported model.
         outputs: name -> spec.
 
     Raises:
-        InvalidArgumentError: there are other numbers of labels and of entries.
-        NotFoundError: a file is not there.
+        InvalidArgumentError: the number of labels differs from that of the entries.
+        NotFoundError: a file does not exist.
     """
     if given is None:
         found = _of_folder(model)
         fitting = [] if found is None else _fitting(found, outputs)
-        # A file of a folder may be about something else.
+        # A file found in the folder may describe something else, so a mismatch is no error.
         return {name: found for name in fitting if found is not None}
     if isinstance(given, Mapping):
         told = {}
@@ -63,7 +63,7 @@ def _refuse(lines: Sequence[str], outputs: Mapping[str, TensorSpec]) -> None:
     told = ", ".join(f"{name} {spec.text}" for name, spec in outputs.items())
     shown = ", ".join(lines[:_SHOWN]) + (", …" if len(lines) > _SHOWN else "")
     raise InvalidArgumentError(
-        f"export: there are {len(lines)} labels ({shown}), and no output whose "
+        f"export: there are {len(lines)} labels ({shown}), but no output whose "
         f"last axis has as many entries: {told}"
     )
 
@@ -80,7 +80,7 @@ def _lines(given: StrPath | Sequence[str]) -> tuple[str, ...]:
     if not isinstance(given, (str, os.PathLike)):
         lines = tuple(given)
         if not lines or not all(isinstance(one, str) for one in lines):
-            raise InvalidArgumentError(f"export: labels must be texts, got {given!r:.200}")
+            raise InvalidArgumentError(f"export: labels must be strings, got {given!r:.200}")
         return lines
     with explained("read", given):
         content = Path(given).read_bytes()
@@ -88,7 +88,7 @@ def _lines(given: StrPath | Sequence[str]) -> tuple[str, ...]:
         return _split(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(
-            f"export: the labels in {os.fspath(given)!r} must be UTF-8, a line each ({error})"
+            f"export: the labels in {os.fspath(given)!r} must be UTF-8, one per line ({error})"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The shape that an input of unknown rank must have, as far as the op behind it says."""
+"""The shape that an input of unknown rank probably has, derived from the ops that use it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Sizes = list[int | None]
 
-# What gives its first input's shape, whatever that is.
+# Ops whose result has the shape of their first input.
 _KEEPS = frozenset(
     [
         *("Abs", "Cast", "CheckNumerics", "Elu", "Exp", "Identity", "LeakyRelu", "Log", "Neg"),
@@ -24,16 +24,16 @@ _KEEPS = frozenset(
         *("Square", "StopGradient", "Tanh"),
     ]
 )
-# What gives the shape of both inputs together.
+# Ops that broadcast two inputs.
 _JOINS = frozenset({"Add", "AddV2", "Div", "Maximum", "Minimum", "Mul", "RealDiv", "Sub"})
 
 
 def likely_shape(graph: Graph, value: Value) -> Sizes | None:
-    """The sizes of an input, None for one that may be any; None if nothing behind it says them.
+    """The sizes of an input, None for variable ones; None if the ops do not determine its rank.
 
     Args:
-        graph: of the program.
-        value: its input, of unknown rank.
+        graph: the program.
+        value: an input of unknown rank.
     """
     waiting: deque[tuple[Graph, Value]] = deque([(graph, value)])
     seen: set[Value] = set()
@@ -60,7 +60,7 @@ def likely_shape(graph: Graph, value: Value) -> Sizes | None:
 
 
 def _shape(value: Value) -> Shape:
-    """Of what a variable has, its own: reading it may tell less."""
+    """The shape of a value; for the read of a variable, that of the variable."""
     if value.spec.shape.rank is None and value.node.op.name == "ReadVariableOp":
         handle = value.node.inputs[0].handle
         if handle is not None:
@@ -69,7 +69,7 @@ def _shape(value: Value) -> Shape:
 
 
 def _convolution(axes: int, channels: int) -> Callable[[Node, int], Sizes | None]:
-    """Of pictures with as many axes; `channels` is where the filter has their channels."""
+    """The rule for convolutions whose filter has rank `axes`, with input channels at `channels`."""
 
     def says(node: Node, place: int) -> Sizes | None:
         if place != 0:
@@ -91,10 +91,13 @@ def _text(given: object) -> str:
 
 
 def _product(node: Node, place: int) -> Sizes | None:
-    """Of two axes: a product of matrices in batches has more, and takes these too."""
+    """The shape [rows, columns] of an operand of a product of two matrices.
+
+    A batched product takes operands of rank 2 as well.
+    """
     keys = ("transpose_a", "transpose_b") if node.op.name == "MatMul" else ("adj_x", "adj_y")
     turned = [bool(node.attrs.get(key)) for key in keys]
-    # The inner size is the last of the first factor, the first of the second.
+    # The inner axis is the last one of the first factor, and the first one of the second.
     inner = [int(not turned[0]), int(turned[1])]
     other = _shape(node.inputs[1 - place])
     sizes: Sizes = [None, None]

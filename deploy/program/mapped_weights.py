@@ -1,7 +1,7 @@
-"""Weights memory-mapped from a SavedModel's files: once read, their pages are released.
+"""Memory-mapped weights of a SavedModel, whose pages are released once they are read.
 
-A mapped array takes memory page by page as it is read. The system may have such pages back at any
-time, but takes them only when memory is short: until then they count as the process's own.
+A mapped array takes memory page by page as it is read. The system may reclaim such pages at any
+time, but does so only when memory is short; until then they count as the process's own.
 """
 
 import contextlib
@@ -16,11 +16,11 @@ import numpy as np
 
 from pinnace.framework.tensor import Array
 
-# What one read of a large array takes at most (bytes).
+# The most bytes that one read of a large array takes.
 PIECE = 8 << 20
-# Sides of the squares in which an array goes into another order: they fit into a core's caches.
+# The side of the tiles in which an array is transposed: they fit into a core's caches.
 _TILE = 64
-# From so many bytes of weights on, memory is given back as soon as it can be.
+# The bytes of weights from which on memory is returned to the system right away.
 _WORTH_LOOKING = 8 << 20
 
 
@@ -35,10 +35,10 @@ _open: ContextVar[tuple[_Map, ...]] = ContextVar("_open", default=())
 
 @contextlib.contextmanager
 def releasing(arrays: Iterable[Array]) -> Iterator[None]:
-    """Inside, `release` gives pages back that belong to these arrays' maps.
+    """Let `release` return the pages of these arrays' maps inside the block.
 
     Args:
-        arrays: never written to: their changes would be lost.
+        arrays: the weights; they must not be written to, as changes would be lost.
     """
     found: dict[int, _Map] = {}
     for array in arrays:
@@ -73,12 +73,11 @@ def release_all() -> None:
 
 
 def pieces(array: Array, factor: Array | None = None) -> Iterator[Array]:
-    """The elements in order, as contiguous vectors of some megabytes; each only until the next.
+    """Yield the elements in order as contiguous vectors of some megabytes.
 
     Args:
-        array: of at least one axis, if there is a factor.
-        factor: [n, 1, ...] or [1, 1, ...], by which the array's rows are multiplied on the way, in
-            float64.
+        array: of rank 1 or more if there is a factor.
+        factor: [n, 1, ...] or [1, 1, ...], by which the array's rows are multiplied in float64.
     """
     if array.flags.c_contiguous and factor is None:
         flat = array.reshape(-1)
@@ -103,16 +102,16 @@ def pieces(array: Array, factor: Array | None = None) -> Iterator[Array]:
             some = factor[at : at + step] if len(factor) > 1 else factor
             np.multiply(filled, some, out=filled, dtype=np.float64, casting="same_kind")
         yield filled.reshape(-1)
-    # Each piece of an array in another order reads pages all over it.
+    # A piece of a non-contiguous array reads pages all over it.
     release(array)
 
 
 def copy(target: Array, source: Array) -> None:
-    """Element by element, in tiles where the two have other orders: 2 to 3 times as quick.
+    """Copy elements, in tiles if the memory orders differ, which is 2 to 3 times as fast.
 
     Args:
-        target: contiguous.
-        source: of the same shape.
+        target: a contiguous array.
+        source: an array of the same shape.
     """
     wide = [axis for axis, size in enumerate(source.shape) if size > 1]
     nearest = sorted(wide, key=lambda axis: abs(source.strides[axis]))[:2]
@@ -134,13 +133,13 @@ def copy(target: Array, source: Array) -> None:
 def trim(weights: Iterable[Array]) -> None:
     """Return unused memory to the system after work on these weights.
 
-    Python keeps what refers to itself until it looks, the C library what was freed. Looking takes
-    as long as the process is large: small weights are not worth it.
+    Reference cycles are freed by a garbage collection, and freed memory is returned by malloc_trim.
+    Both take time in proportion to the process's size, so they are left out for small weights.
     """
     if sum(array.nbytes for array in weights) < _WORTH_LOOKING:
         return
     gc.collect()
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # only GNU's has such a call
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # only glibc has malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -154,7 +153,7 @@ def _map_of(array: Array) -> mmap.mmap | None:
 
 
 def _bounds(array: Array) -> tuple[int, int]:
-    """The addresses of its first byte and one past its last."""
+    """The addresses of the array's first byte and of the byte behind its last."""
     first = last = int(array.ctypes.data)
     for size, stride in zip(array.shape, array.strides, strict=True):
         if stride < 0:

@@ -1,4 +1,4 @@
-"""NodeFacts: one node of a program as any format's converter sees it."""
+"""NodeFacts: a node of the program as the converters of all formats see it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
@@ -12,22 +12,22 @@ from pinnace.framework.tensor import Array
 from pinnace.graph import graph
 from pinnace.graph.known import known_shape, known_value
 
-# What became of a value of the program.
+# The format's representation of a value of the program.
 Made = TypeVar("Made")
 
 
 class NodeFacts(Generic[Made]):
-    """One node of the program: attributes, specs, and the inputs that are known.
+    """A node of the program: its attributes, specs, and constant inputs.
 
-    Each format has a class of its own for what its converters ask beside this.
+    Each format has a subclass with what only its converters need.
 
     Args:
-        node: the node; calls inlined, constants folded.
-        values: what became of the values of the program.
-        takers: the nodes that take each value; a result of the program is taken by None.
+        node: the node, with calls inlined and constants folded.
+        values: value of the program -> its representation in the format.
+        takers: the nodes that use each value; None stands for the program's results.
 
     Attributes:
-        constants_are: what the format makes of an input that must be known, for errors.
+        constants_are: the use of constant inputs in the format, for errors.
     """
 
     constants_are: ClassVar[str]
@@ -49,7 +49,7 @@ class NodeFacts(Generic[Made]):
         return self.node.name
 
     def attr(self, name: str) -> Any:
-        """An attribute, its default if it is not written."""
+        """An attribute, or its default."""
         attrs = self.node.attrs
         return attrs[name] if name in attrs else self.node.op.default(name)
 
@@ -59,29 +59,29 @@ class NodeFacts(Generic[Made]):
         return spec
 
     def constant(self, index: int) -> Array | None:
-        """The value of an argument if the graph tells it, else None."""
+        """The value of an argument if it is a constant or follows from known sizes, else None."""
         value = self._packed[index]
         if value.node.op.name == "Const":
             return np.asarray(value.node.attrs["value"])
         return known_value(value)
 
     def needed(self, index: int, what: str) -> Array:
-        """The value of an argument that the format wants to know when the file is written."""
+        """The value of an argument that must be constant."""
         found = self.constant(index)
         if found is None:
             self.fail(f"{what} must be a constant: {self.constants_are}")
         return found
 
     def needed_int(self, index: int, what: str) -> int:
-        """A number that the format wants to know when the file is written."""
+        """The integer value of an argument that must be constant."""
         return int(self.needed(index, what).reshape(-1)[0])
 
     def sizes(self, index: int) -> Shape | None:
-        """An argument that holds sizes as a shape, as far as the graph tells."""
+        """The shape in an argument of sizes, as far as it is known."""
         return known_shape(self._packed[index])
 
     def fail(self, reason: str) -> NoReturn:
-        """This use has no counterpart.
+        """Refuse this use of the op.
 
         Raises:
             UnconvertibleError: always.

@@ -1,7 +1,7 @@
-"""What the inputs of pictures take: pixels of 0 to 255, or numbers made of them.
+"""The scaling of image inputs: pixels of 0 to 255, or numbers derived from them.
 
-A model that begins with `Rescaling` or `Normalization` makes small numbers of pixels by itself; how
-far they are apart says which ones it is given.
+A model that begins with `Rescaling` or `Normalization` scales pixels itself; the size of the factor
+tells which pixels it takes.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
 
-# A pixel of 0 to 255 less the one, divided by the other, is what the input takes; a number for all
-# channels, or one for each.
+# (mean, standard deviation): the input takes (pixel - mean) / standard deviation for pixels of 0 to
+# 255; each with one number for all channels, or one per channel.
 Scaling: TypeAlias = tuple[tuple[float, ...], tuple[float, ...]]
 
 _CHANNELS = frozenset({1, 3, 4})
 _PIXELS: Scaling = ((0.0,), (1.0,))
 _SHARES: Scaling = ((0.0,), (255.0,))
-# What a network computes with lies within some units; pixels as they are do not.
+# Networks compute with numbers within a few units; unscaled pixels span more.
 _SPREAD = 16.0
 _AFFINE = frozenset({"Mul", "RealDiv", "AddV2", "Sub"})
 
 
 def is_picture(spec: TensorSpec) -> bool:
-    """Whether an input has the form of pictures: [batch, height, width, channels]."""
+    """Whether an input has the shape of images: [batch, height, width, channels]."""
     shape = spec.shape
     whole = spec.dtype in (dtypes.uint8, dtypes.int8, dtypes.int32)
     return shape.rank == 4 and shape[3] in _CHANNELS and (spec.dtype.is_floating or whole)
@@ -44,15 +44,15 @@ def pixels_of(
     inputs: Mapping[str, TensorSpec],
     given: Mapping[str, Scaling] | Scaling | None = None,
 ) -> dict[str, Scaling]:
-    """What the inputs of pictures take, as far as it is known.
+    """The scaling of each image input for which it can be determined.
 
     Args:
-        graph: of the model, frozen and folded.
+        graph: the model, frozen and folded.
         inputs: name -> spec, in the graph's order.
-        given: what the user says, of one input by name or of all.
+        given: the user's scaling, for all image inputs or by name.
 
     Raises:
-        InvalidArgumentError: what the user says is of no input of pictures.
+        InvalidArgumentError: the user's scaling is for an input that is not one of images.
     """
     pictures = [name for name, spec in inputs.items() if is_picture(spec)]
     if given is not None:
@@ -60,7 +60,7 @@ def pixels_of(
         others = [name for name in told if name not in inputs]
         if others or not told:
             raise InvalidArgumentError(
-                f"export: a normalisation is of {others or 'pictures'}, which no input is: they "
+                f"export: a normalisation is for {others or 'images'}, which no input is: they "
                 f"are {', '.join(f'{name} {spec.text}' for name, spec in inputs.items())}"
             )
         return {name: _checked(name, one, inputs[name]) for name, one in told.items()}
@@ -79,16 +79,16 @@ def pixels_of(
 
 
 def scaling_of(text: str) -> Scaling:
-    """A normalisation as it is written at the command line: `MEAN:STD`, with commas inside of each.
+    """Parse a scaling from the command line: `MEAN:STD`, each with commas between channels.
 
     Raises:
-        InvalidArgumentError: it is written otherwise.
+        InvalidArgumentError: the text has another form.
     """
     try:
         mean, std = (tuple(float(one) for one in part.split(",")) for part in text.split(":"))
     except ValueError:
         raise InvalidArgumentError(
-            f"export: a normalisation is MEAN:STD, such as 127.5:127.5 or "
+            f"export: a normalisation must be MEAN:STD, such as 127.5:127.5 or "
             f"123.7,116.3,103.5:58.4,57.1,57.4; got {text!r}"
         ) from None
     return mean, std
@@ -113,7 +113,7 @@ def _checked(name: str, given: Sequence[object], spec: TensorSpec) -> Scaling:
 
 
 def _front(value: Value, consumers: Mapping[Value, Sequence[Node]]) -> float | None:
-    """By how much a value is multiplied before anything else is made of it; None if it is not."""
+    """The factor of a value before its other uses; None if it is not multiplied."""
     scale: Array = np.ones(1)
     seen = False
     while True:
@@ -130,7 +130,7 @@ def _front(value: Value, consumers: Mapping[Value, Sequence[Node]]) -> float | N
             break
         number = np.asarray(constants[0].node.attrs["value"], np.float64)
         if number.size > max(_CHANNELS):
-            break  # not one for each channel
+            break  # not one factor per channel
         if node.op.name == "Mul":
             scale = scale * number.reshape(-1)
         elif node.op.name == "RealDiv":

@@ -1,7 +1,6 @@
-"""Ranks that the graph does not tell: those of a sample.
+"""Ranks that the graph leaves unknown, taken from a run on a sample.
 
-Formats want ranks written down. A sample's are those of one call; the file's metadata names where
-they come from.
+Formats require ranks in the file. They are the ranks of one run, and the file's metadata says so.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +16,7 @@ from pinnace.graph.graph import Graph, Node, Value
 from pinnace.graph.walk import ordered
 
 _HANDLES = (dtypes.resource, dtypes.variant)
-# Arguments that are shapes: their size is the rank of what comes of them.
+# (op, index) of shape arguments: their length is the rank of the result.
 _SHAPES = {"SparseReshape": (1, 2)}
 # Attributes of functions whose outputs are those of the node that runs them.
 _FUNCTIONS = {
@@ -28,7 +27,7 @@ _FUNCTIONS = {
 
 
 def unknown_ranks(graph: Graph) -> list[Value]:
-    """The values of unknown rank, and shapes of unknown length; those inside of functions apart."""
+    """The values of unknown rank, and shapes of unknown length, outside of functions."""
     nodes = ordered(graph)
     found = [value for node in nodes for value in node.outputs if value.shape.rank is None]
     found += [
@@ -41,14 +40,14 @@ def unknown_ranks(graph: Graph) -> list[Value]:
 
 
 def varying_ranks(graph: Graph, given: Collection[Value] = ()) -> set[Value]:
-    """The values that have one number of axes in one run and another in the next.
+    """The values whose rank differs from run to run.
 
-    A condition whose branches disagree makes them, and what comes of them. Lengths of shapes count
-    likewise. No sample can tell the rank of such a value.
+    Such a value comes from a condition whose branches have different ranks, or depends on one. For
+    shapes, the length counts. No sample can determine such a rank.
 
     Args:
         graph: the program, or a function of it.
-        given: its arguments whose rank varies.
+        given: its arguments of varying rank.
     """
     found = set(given)
     for node in ordered(graph):
@@ -61,14 +60,14 @@ def varying_ranks(graph: Graph, given: Collection[Value] = ()) -> set[Value]:
 
 
 def refuse_varying(graph: Graph, unknown: Collection[str]) -> None:
-    """Refuse outputs that have one number of axes in one run and another in the next.
+    """Refuse outputs whose rank differs from run to run.
 
     Args:
         graph: the program.
-        unknown: names of its outputs whose rank nothing tells.
+        unknown: names of its outputs of unknown rank.
 
     Raises:
-        UnimplementedError: conditions decide the ranks; the message names them.
+        UnimplementedError: conditions decide ranks; the message names them.
     """
     varying = varying_ranks(graph)
     pairs = zip(graph.output_names, graph.outputs, strict=True)
@@ -80,14 +79,14 @@ def refuse_varying(graph: Graph, unknown: Collection[str]) -> None:
             for node in conditions
         )
         raise UnimplementedError(
-            f"export: the rank of output {names[0]!r} is unknown: the branches of {where} give "
-            "different numbers of axes, and no sample can tell which is meant\n"
-            "  Try: the same number in every branch, with expand_dims or reshape"
+            f"export: the rank of output {names[0]!r} is unknown: the branches of {where} return "
+            "different ranks, which no sample can determine\n"
+            "  Try: the same rank in every branch, with expand_dims or reshape"
         )
 
 
 def _differing(node: Node, places: Sequence[int]) -> set[int]:
-    """The outputs that branches give with different ranks, or a function with one that varies."""
+    """The outputs whose rank differs between branches, or varies inside a function."""
     names = _FUNCTIONS.get(node.op.runs or "")
     if names is None:
         return set()
@@ -112,22 +111,22 @@ def _is_vector(value: Value) -> bool:
 
 
 def _is_open(value: Value) -> bool:
-    """Whether the rank is unknown, or the length of what may be a shape."""
+    """Whether the rank is unknown, or, for a possible shape, the length."""
     return value.shape.rank is None or (_is_vector(value) and value.shape[0] is None)
 
 
 def with_ranks(
     graph: Graph, inputs: Mapping[str, TensorSpec], feeds: Sequence[Array]
 ) -> tuple[Graph, tuple[str, ...]]:
-    """The graph with the ranks that its values have for some inputs.
+    """Set the ranks that a graph's values have for given inputs.
 
     Args:
-        graph: without captures; nobody else's, for its values change.
+        graph: without captures; its values are changed, so it must not be shared.
         inputs: name -> spec.
-        feeds: in order.
+        feeds: the inputs, in order.
 
     Returns:
-        The graph, and the outputs whose ranks this tells: not those that vary.
+        The graph, and the outputs whose rank this determined; varying ones are not among them.
     """
     varying = varying_ranks(graph)
     unknown = [value for value in unknown_ranks(graph) if value not in varying]

@@ -1,6 +1,6 @@
-"""The sign bit of numbers: what `keras.ops.argmax` asks for, to tell -0 from 0.
+"""Uses of the sign bit, by which `keras.ops.argmax` distinguishes -0 from 0.
 
-It is the highest bit of the number seen as an integer: `(bitcast(x) & least) < 0`.
+It is the highest bit of the number's bits as an integer: `(bitcast(x) & least) < 0`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def is_sign_of_zeros(node: Node, takers: Takers) -> bool:
-    """Whether of a Bitcast only the sign is used, and that only where the number is 0.
+    """Whether only the sign of a Bitcast is used, and only where the number is 0.
 
-    There 1 / x tells it. Of a NaN nothing but the bits would.
+    For zeros, 1 / x has the same sign; for NaN only the bits would tell it.
 
     Args:
         node: a Bitcast.
-        takers: the nodes that take each value; a result of the program is taken by None.
+        takers: the nodes that use each value; None stands for the program's results.
     """
     x, bits = node.inputs[0], node.outputs[0]
     if not x.dtype.is_floating or not bits.dtype.is_integer or bits.dtype.is_unsigned:
@@ -40,7 +40,7 @@ def is_sign_of_zeros(node: Node, takers: Takers) -> bool:
 
 
 def is_sign_test(node: Node, takers: Takers) -> bool:
-    """Whether a node keeps the sign bit of integers alone, which are then compared with 0."""
+    """Whether a node masks the sign bit of integers, and the result is only compared with 0."""
     if node.op.name != "BitwiseAnd":
         return False
     masks = [constant_of(value) for value in node.inputs]
@@ -61,7 +61,7 @@ def _takers(node: Node | None, takers: Takers) -> list[Node]:
 
 
 def _only_of_zeros(test: Node, x: Value, takers: Takers) -> bool:
-    """Whether a comparison only counts where x is 0."""
+    """Whether a comparison is only used where x is 0."""
     found = takers.get(test.outputs[0], ())
     return bool(found) and all(
         taker is not None

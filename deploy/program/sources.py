@@ -1,4 +1,4 @@
-"""The Program to export: from a folder, a loaded object, a model or a function."""
+"""The program to export, from a folder, a loaded object, a model or a function."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -25,16 +25,16 @@ from pinnace.proto.saved_model_pb2 import FingerprintDef
 from pinnace.saved_model import LoadOptions, load, load_frozen_graph
 from pinnace.saved_model.layout import OWN_NAMES
 
-_LARGEST_FINGERPRINT = 1 << 16  # bytes; they are some dozens
+_LARGEST_FINGERPRINT = 1 << 16  # bytes; fingerprints have some dozens
 
 
 class State(NamedTuple):
     """A variable that the function assigns.
 
     Attributes:
-        place: among what the function captures.
-        given: the input that is its value before.
-        left: the output that is its value after.
+        place: its index among the function's captures.
+        given: the input for its value before the run.
+        left: the output of its value after the run.
     """
 
     place: int
@@ -48,15 +48,15 @@ class Program:
 
     Attributes:
         concrete: the function.
-        signature: its key, or its own name.
+        signature: its key, or the function's own name.
         inputs: name -> spec, in the order of the graph's inputs.
         outputs: name -> spec, in the order of the graph's outputs.
-        source: where it comes from, for the metadata.
-        is_ours: whether it was loaded for the export alone: nothing else runs it or writes to its
-            weights.
-        facts: more about where it comes from, for the metadata.
-        states: variables that are inputs and outputs, the last of them, in this order.
-        limit_s: the longest that one run may take, in seconds.
+        source: its origin, for the metadata.
+        is_ours: whether it was loaded for the export only, so that nothing else runs it or changes
+            its weights.
+        facts: more about its origin, for the metadata.
+        states: variables that are inputs and outputs; these come last, in this order.
+        limit_s: the longest time for one run, in seconds.
     """
 
     concrete: ConcreteFunction
@@ -86,16 +86,16 @@ class Program:
     def run(
         self, feeds: Sequence[Array], limit_s: float | None = None, *, moved: bool = False
     ) -> tuple[Array, ...]:
-        """The outputs for these inputs, as pinnace computes them.
+        """Run the program in pinnace, and return its outputs.
 
         Args:
-            feeds: in order.
-            limit_s: the longest that it may take; None is the program's own limit.
-            moved: with each weight one unit in the last place further, which shows how much the
-                model magnifies rounding. The weights themselves stay as they are.
+            feeds: the inputs, in order.
+            limit_s: the longest time; None takes the program's own limit.
+            moved: whether to move each weight by one unit in the last place, which shows how
+                much the model magnifies rounding. The weights themselves are not changed.
 
         Raises:
-            DeadlineExceededError: it took longer.
+            DeadlineExceededError: the run took longer.
             OpError: the model does not take these inputs.
         """
         with ended_after(self.limit_s if limit_s is None else limit_s):
@@ -113,13 +113,13 @@ class Program:
             resource.write(value)
             captured[state.place] = np.asarray(handle_of(resource)._array)
             kept.append(resource)
-        with not_repeated():  # each set of shapes is asked once, or a few times
+        with not_repeated():  # each set of shapes runs only once, or a few times
             results = self.concrete.run([*feeds[:count], *captured])
         return (*results, *(resource.read() for resource in kept))
 
 
 def next_numbers(x: Array) -> Array:
-    """The next numbers of a float type; others are as they were."""
+    """The next representable numbers of a float type; other types unchanged."""
     return np.nextafter(x, np.array(np.inf, x.dtype)) if x.dtype.kind == "f" else x
 
 
@@ -139,29 +139,29 @@ def find_program(
     tags: Sequence[str] | None = None,
     shapes: Mapping[str, Any] | None = None,
 ) -> Program:
-    """The program to export.
+    """Find the program to export.
 
     Args:
-        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` gave,
-            a Keras model, or a ConcreteFunction.
-        signature: which one, where there are several; `serving_default` is the only one, whatever
-            its name.
-        tags: of a folder, which of several graphs.
-        shapes: of inputs by name, where the model says less.
+        model: the folder of a SavedModel, the file of a frozen graph, the result of
+            `saved_model.load`, a Keras model, or a ConcreteFunction.
+        signature: its name if there are several; `serving_default` stands for the only one,
+            whatever its name.
+        tags: for a folder, the tags of the graph.
+        shapes: shapes of inputs by name, if the model leaves them unknown.
 
     Raises:
         NotFoundError: the model has no such signature.
-        InvalidArgumentError: a shape does not fit, or the rank of an input is unknown.
+        InvalidArgumentError: a shape is incompatible, or the rank of an input is unknown.
         TypeError: the object cannot be exported.
     """
     known = shapes or {}
     if isinstance(model, (str, os.PathLike)):
         folder = os.fspath(model)
-        if os.path.isfile(folder):  # noqa: PTH113 (a path-like of the caller's)
+        if os.path.isfile(folder):  # noqa: PTH113 (given by the caller as any path-like)
             return replace(
                 _program(load_frozen_graph(folder), signature, _title(folder), known), is_ours=True
             )
-        # Read whole: who overwrites the files meanwhile is not in the export.
+        # Read into memory, so that later changes of the files do not affect the export.
         loaded = load(folder, tags, LoadOptions(map_weights=False))
         owner = f"SavedModel {folder!r}"
         program = _named(loaded.signatures, signature, _title(folder), owner, known)
@@ -187,10 +187,10 @@ def find_program(
 
 
 def refuse_own_files(model: object, path: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that would overwrite a file of the model.
+    """Refuse an output path that is a file of the model.
 
     Raises:
-        InvalidArgumentError: it would.
+        InvalidArgumentError: the path is one of its files.
     """
     if path is None or not isinstance(model, (str, os.PathLike)):
         return
@@ -202,7 +202,7 @@ def refuse_own_files(model: object, path: str | os.PathLike[str] | None) -> None
 
 
 def _facts(loaded: object, folder: Path) -> dict[str, str]:
-    """Metadata of a SavedModel: who wrote it, and its fingerprint."""
+    """Metadata of a SavedModel: its producer and its fingerprint."""
     found = {}
     version = getattr(loaded, "tensorflow_version", "")
     if version:
@@ -220,7 +220,7 @@ def _facts(loaded: object, folder: Path) -> dict[str, str]:
 
 
 def _title(folder: str) -> str:
-    """The folder's name; of a version, which is a number, the model's name before it."""
+    """The folder's name; for a numbered version, the name of the folder above."""
     path = Path(folder).resolve()
     return f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
 
@@ -278,8 +278,8 @@ def _input_spec(name: str, value: Value, graph: Graph) -> TensorSpec:
             else "which the op behind it needs, None for each size that may be any"
         )
         raise InvalidArgumentError(
-            f"export: the rank of input {name!r} is unknown ({spec.text}); an exported file needs "
-            f"to know how many axes there are\n"
+            f"export: the rank of input {name!r} is unknown ({spec.text}); an exported file must "
+            f"state the number of its axes\n"
             f"  Try: export(..., shapes={{{name!r}: {told}}}), {why}; "
             f"at the command line --input {name}={line}"
         )

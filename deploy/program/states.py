@@ -1,4 +1,4 @@
-"""Variables that a function assigns become inputs and outputs of the stateless model."""
+"""Conversion of variables that a function assigns to inputs and outputs of a stateless program."""
 
 import re
 from collections.abc import Mapping
@@ -23,23 +23,23 @@ from pinnace.ops.registry import lookup
 from pinnace.ops.state.variables import ASSIGN_ADD_VARIABLE, ASSIGN_SUB_VARIABLE
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
-# Op that assigns -> op that computes what it assigns, from the value, then its other inputs.
+# Op that assigns -> op that computes the new value from the old one and the other inputs.
 _COMPUTED = {ASSIGN_ADD_VARIABLE.name: ADD_V2.name, ASSIGN_SUB_VARIABLE.name: SUB.name}
 _SCATTERS = {
     f"ResourceScatter{before}{kind}": f"TensorScatter{kind}"
     for before in ("", "Nd")
     for kind in ("Add", "Sub", "Min", "Max", "Update")
 }
-_LARGEST_TOLD = 64  # elements of a first value that the metadata tells
+_LARGEST_TOLD = 64  # elements of an initial value in the metadata
 
 
 def with_states(program: Program) -> Program:
-    """The program with one more input and output for each variable that it assigns.
+    """Add an input and an output for each variable that the program assigns.
 
-    It stays as it is where an assignment is inside of a branch or a loop, or one that cannot be
-    computed: `freeze` refuses it.
+    The program is returned unchanged if an assignment is inside a branch or a loop, or has no op
+    that computes the new value; `freeze` then refuses it.
     """
-    if not _assigns(program.concrete.graph):  # most models, without the work of inlining them
+    if not _assigns(program.concrete.graph):  # most models assign nothing, and need not be inlined
         return program
     graph = with_lists(decided(program.concrete.graph))
     count = len(program.inputs)
@@ -95,14 +95,14 @@ def _free(wanted: str, taken: Mapping[str, object]) -> str:
 
 
 def _assigns(*graphs: Graph) -> bool:
-    """Whether a graph, or a function that one of its nodes calls, assigns something."""
-    waiting, seen = list(graphs), set(graphs)  # a function may call itself
+    """Whether a graph, or a function that its nodes call, assigns a variable."""
+    waiting, seen = list(graphs), set(graphs)  # functions may be recursive
     while waiting:
         for node in ordered(waiting.pop()):
-            if node.op.traceless:  # no later run sees it
+            if node.op.traceless:  # not visible to later runs
                 continue
             called = _functions_of(node)
-            if node.op.effect == "write" and not called:  # a call does what it calls does
+            if node.op.effect == "write" and not called:  # calls have their function's effect
                 return True
             waiting.extend(graph for graph in called if graph not in seen)
             seen.update(called)
@@ -119,7 +119,7 @@ def _functions_of(node: Node) -> list[Graph]:
 
 
 def assign(node: Node, copy: Copy, root: Value) -> bool:
-    """Keep what a node assigns as the value behind a handle; False if it assigns nothing."""
+    """Record the value that a node assigns as the handle's new value; False for other nodes."""
     name = node.op.name
     if name == "AssignVariableOp":
         copy.values[root] = copy.values[node.inputs[1]]
@@ -155,7 +155,7 @@ def _constant(graph: GraphBuilder, array: Any, name: str) -> Value:
 
 
 def _rows(graph: GraphBuilder, indices: Value, name: str) -> Value:
-    """[...] as [..., 1]: places along the first axis."""
+    """[...] as [..., 1]: indices along the first axis."""
     rank = indices.shape.rank or 0
     spec = TensorSpec.of(Shape([*indices.shape, 1]), indices.dtype)
     attrs = {"T": indices.dtype, "Tdim": dtypes.int32}
@@ -164,7 +164,7 @@ def _rows(graph: GraphBuilder, indices: Value, name: str) -> Value:
 
 
 def _spread(graph: GraphBuilder, before: Value, indices: Value, updates: Value, name: str) -> Value:
-    """One number as updates of every row."""
+    """A scalar update as updates of all rows."""
     if updates.shape.rank != 0 or before.shape.rank is None:
         return updates
     sizes = [*list(indices.shape)[:-1], *list(before.shape)[1:]]

@@ -1,7 +1,7 @@
-"""TensorArrays behind handles, as loops of TensorFlow 1 have them, become tensor lists.
+"""TensorArrays of TensorFlow 1's loops, rewritten as tensor lists.
 
-The number `flow` that goes from op to op only says which op comes after which: here the list itself
-goes that way, and where the handle went there is a number that nothing reads.
+The float `flow` only orders the ops of an array. Here the list itself takes its place, and a
+constant without users takes the handle's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ def with_lists(graph: Graph) -> Graph:
     """The program with tensor lists in place of TensorArrays.
 
     Args:
-        graph: without calls.
+        graph: with calls inlined.
 
     Raises:
-        ExportRefusedError: it does with an array what cannot be done with a list.
+        ExportRefusedError: an array is used in a way that lists do not support.
     """
     return _Lists(graph, {}).graph if _has_arrays(graph) else graph
 
@@ -54,15 +54,15 @@ def _has_arrays(graph: Graph) -> bool:
 
 
 class _Array(NamedTuple):
-    """The static facts about a TensorArray at one point of the graph.
+    """Static facts about a TensorArray at a point of the graph.
 
     Attributes:
         dtype: of its elements.
-        element: their shape, as far as it is known.
-        grows: whether writing behind the end makes it longer.
-        size: how many there are at first; None in functions that it was not made in.
-        is_flow: whether this is the number that goes from op to op, not the handle.
-        is_new: whether nothing was written yet.
+        element: the elements' shape, as far as it is known.
+        grows: whether a write beyond the end extends it.
+        size: the initial number of elements; None in functions that did not create it.
+        is_flow: whether this is the flow, not the handle.
+        is_new: whether nothing has been written yet.
     """
 
     dtype: DType
@@ -74,20 +74,20 @@ class _Array(NamedTuple):
 
     @property
     def spec(self) -> TensorSpec:
-        """The spec of its replacement."""
+        """The spec of the list that replaces it."""
         return _LIST if self.is_flow else _NUMBER
 
 
 class _Lists:
-    """One graph, rewritten.
+    """The rewriting of one graph.
 
     Args:
-        graph: without calls.
-        given: the inputs that are handles and flows.
+        graph: with calls inlined.
+        given: the inputs that are handles or flows.
 
     Attributes:
         graph: the new graph.
-        results: the outputs that are handles and flows.
+        results: the outputs that are handles or flows.
     """
 
     def __init__(self, graph: Graph, given: Mapping[int, _Array]) -> None:
@@ -133,7 +133,7 @@ class _Lists:
                     self._arrays[output] = self._arrays[value]
             self._copy.nodes[node] = ()
         else:
-            self._fail(node, "takes an array of tensors, whose place in a file is taken by a list")
+            self._fail(node, "uses a TensorArray as a value, which lists do not support")
 
     def _fail(self, node: Node, reason: str) -> NoReturn:
         places = ((node.name, node.source or None),)
@@ -164,7 +164,7 @@ class _Lists:
             if {i: a.spec for i, a in end.results.items()} != {
                 i: a.spec for i, a in results.items()
             }:
-                self._fail(node, "gives an array of tensors in one case and not in another")
+                self._fail(node, "returns a TensorArray in one branch only")
         inputs = [self._copy.values[value] for value in node.inputs]
         specs = [
             results[index].spec if index in results else value.spec
@@ -178,7 +178,7 @@ class _Lists:
         for index, array in results.items():
             self._arrays[node.outputs[index]] = array._replace(is_new=False)
 
-    # The ops of arrays.
+    # The ops of TensorArrays.
 
     def _array_op(self, node: Node) -> None:
         name = node.op.name.removeprefix(_PREFIX).removesuffix("V3")
@@ -191,7 +191,7 @@ class _Lists:
         flow = node.inputs[-1]
         array = self._arrays.get(flow)
         if array is None or not array.is_flow:
-            self._fail(node, "takes a flow that comes from no array of tensors")
+            self._fail(node, "takes a flow that belongs to no TensorArray")
         values = [self._copy.values[value] for value in node.inputs]
         write = {"Write": self._write, "Scatter": self._scatter, "Split": self._split}.get(name)
         if write is not None:
@@ -205,7 +205,7 @@ class _Lists:
             "Size": self._length,
         }.get(name)
         if read is None:
-            self._fail(node, "is no op of arrays of tensors that is known")
+            self._fail(node, "is an unknown op on a TensorArray")
         read(node, array, values)
 
     def _make(self, node: Node) -> None:
@@ -243,12 +243,12 @@ class _Lists:
             self._list_op(node, "Gather", [flow, indices, shape], attrs)
 
     def _is_all(self, node: Node, array: _Array) -> bool:
-        """Whether a node takes the elements 0, 1, ... up to the last."""
+        """Whether a node reads all elements in order, 0, 1, ..., n - 1."""
         limit = _counted(node.inputs[1])
         if limit is None:
             return False
         if limit.node.op.name == "TensorArraySizeV3":
-            # Nothing is written between: an array that is gathered is not written any more.
+            # The array is not written between: arrays are complete when they are gathered.
             return limit.node.inputs[-1] is node.inputs[-1]
         return not array.grows and array.size is not None and _same(limit, array.size)
 
@@ -267,7 +267,7 @@ class _Lists:
             self._list_op(node, "FromTensor", inputs, attrs, [_LIST])
             return
         if array.grows:
-            self._fail(node, "makes an array longer by as much as the indices say")
+            self._fail(node, "extends a TensorArray by a number of elements that indices determine")
         attrs = {"element_dtype": array.dtype}
         self._list_op(node, "ScatterIntoExistingList", [flow, tensor, indices], attrs, [_LIST])
 
@@ -289,7 +289,7 @@ class _Lists:
         del array
         self._list_op(node, "Length", [values[-1]], {})
 
-    # New nodes.
+    # Construction of nodes.
 
     def _list_op(
         self,
@@ -309,7 +309,7 @@ class _Lists:
         attrs: dict[str, Any],
         specs: Sequence[TensorSpec] | None = None,
     ) -> Node:
-        """A node in the place of another; `specs` are those of its outputs if they differ."""
+        """Add a node that replaces another; `specs` are those of its outputs if they differ."""
         specs = [value.spec for value in node.outputs] if specs is None else specs
         controls = self._copy.controls(node.controls)
         made = self.made.add_raw(lookup(op), inputs, attrs, node.name, specs, controls)
@@ -320,7 +320,7 @@ class _Lists:
         return made
 
     def _shape(self, node: Node, shape: Shape) -> Value:
-        """A shape as an op takes it; -1 for what is not known."""
+        """A shape as an input of an op; -1 for unknown sizes."""
         if shape.rank is None:
             return self._constant(node, np.int32(-1), "element_shape")
         sizes = [-1 if size is None else int(size) for size in shape]
@@ -341,7 +341,7 @@ def _replaced(attr: Any, made: Mapping[str, FunctionRef]) -> Any:
 
 
 def _counted(value: Value) -> Value | None:
-    """`n` of range(0, n, 1)."""
+    """The n of range(0, n, 1)."""
     node = value.node
     if node.op.name != "Range":
         return None
@@ -351,7 +351,7 @@ def _counted(value: Value) -> Value | None:
 
 
 def _same(one: Value, other: Value) -> bool:
-    """Whether two numbers are equal, as far as the graph tells."""
+    """Whether two numbers are known to be equal."""
     if one is other:
         return True
     known = constant_of(one), constant_of(other)
@@ -362,7 +362,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _is_size_of(size: Value, tensor: Value) -> bool:
-    """Whether a number is how many rows a tensor has."""
+    """Whether a number is the first size of a tensor."""
     known = constant_of(size)
     if known is not None:
         return bool(tensor.shape.rank) and tensor.shape[0] == int(known)
@@ -370,7 +370,7 @@ def _is_size_of(size: Value, tensor: Value) -> bool:
 
 
 def _measured(value: Value) -> Value | None:
-    """`x` of shape(x)[0]."""
+    """The x of shape(x)[0]."""
     node = value.node
     if node.op.name != "StridedSlice" or node.inputs[0].node.op.name != "Shape":
         return None

@@ -1,5 +1,5 @@
-"""Inputs that an exported file is compared on, and pinnace's answers to them.
+"""Sample inputs on which exported files are compared, and pinnace's outputs for them.
 
-`samples` are drawn, in the `styles` that models take and with the `numbers` that a graph demands;
-`corners` are inputs that a draw never gives; `reference` is how pinnace runs the model.
+`samples` draws inputs, in `styles` that models require and with the `numbers` that a graph demands;
+`corners` are inputs that are never drawn at random; `reference` runs the model in pinnace.
 """

@@ -1,4 +1,4 @@
-"""Examples that ranges are found with: an `.npz` file or arrays, in batches of a few."""
+"""Calibration examples from an `.npz` file or arrays, in small batches."""
 
 import os
 import zipfile
@@ -15,22 +15,22 @@ from pinnace.framework.tensor import Array
 
 Feeds: TypeAlias = dict[str, Array]
 _ROWS = 16  # examples in one run
-_HELD_OUT = 5  # every fifth run is for the comparison, not for the calibration
+_HELD_OUT = 5  # every fifth batch is for the comparison, not for the calibration
 
 
 def calibration_feeds(
     given: str | os.PathLike[str] | Mapping[str, Any], program: Program
 ) -> list[Feeds]:
-    """The calibration data, in batches of a few examples.
+    """Read the calibration examples in small batches.
 
     Args:
-        given: an `.npz` file, or arrays by name: each of the shape of its input, with any number of
-            examples on the first axis if that is unknown; or with an axis of examples before it.
-        program: whose inputs.
+        given: an `.npz` file, or arrays by name. An array has the shape of its input, with any
+            number of examples on a variable first axis, or with an axis of examples in front.
+        program: the program that takes the inputs.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it is no such file, or an array does not fit its input.
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file cannot be read, or an array does not match its input.
     """
     arrays = _arrays(given)
     if set(arrays) != set(program.inputs):
@@ -50,7 +50,7 @@ def calibration_feeds(
 
 
 def held_out(feeds: Sequence[Feeds]) -> tuple[list[Feeds], list[Feeds], str]:
-    """Batches to calibrate with, batches to compare on, and where the latter come from."""
+    """Split batches for calibration and comparison; also returns a description of the latter."""
     if len(feeds) < 2:
         return list(feeds), list(feeds), "calibration"
     kept = [one for i, one in enumerate(feeds) if (i + 1) % _HELD_OUT]
@@ -82,12 +82,12 @@ def _runs(name: str, array: Array, spec: TensorSpec) -> Iterator[Array]:
     rank = len(sizes)
     if array.ndim not in (rank, rank + 1) or not _fits(array.shape[array.ndim - rank :], sizes):
         raise InvalidArgumentError(
-            f"export: calibration of {name!r} has shape {list(array.shape)}; wanted {spec.text}, "
-            "or one axis more in front"
+            f"export: calibration of {name!r} has shape {list(array.shape)}; must be {spec.text}, "
+            "or have one more axis in front"
         )
     if array.dtype.kind in "OSU" or not np.can_cast(array.dtype, spec.dtype.numpy, "same_kind"):
         raise InvalidArgumentError(
-            f"export: calibration of {name!r} is {array.dtype}; wanted {spec.dtype.name}"
+            f"export: calibration of {name!r} is {array.dtype}; must be {spec.dtype.name}"
         )
     array = array.astype(spec.dtype.numpy)
     if array.ndim > rank:

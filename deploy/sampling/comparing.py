@@ -1,6 +1,6 @@
-"""Comparing another runtime's answers with pinnace's.
+"""Comparison of another runtime's outputs with pinnace's.
 
-The runtime is asked for all runs at once: one that is a process of its own is started once.
+The runtime gets all runs at once, so that a separate process starts only once.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
-# Relative to the largest absolute value of an output. Both sides add up products in float32, each
-# in its own order: sums of a thousand terms differ by some 1e-6 of their size, and a network chains
-# a few dozen of them.
+# Relative to the largest absolute value of an output. Both sides sum products in float32 in their
+# own order: sums of a thousand terms differ by some 1e-6 of their size, and a network chains a few
+# dozen of them.
 TOLERANCES: dict[DType, float] = {
     dtypes.float64: 1e-5,  # operators that lack a float64 kernel compute in float32
     dtypes.float32: 1e-5,
@@ -29,33 +29,32 @@ TOLERANCES: dict[DType, float] = {
     dtypes.complex64: 1e-5,
     dtypes.complex128: 1e-5,
 }
-# How much an output moves when the inputs or the weights move by one unit in the last place, times
-# this, is allowed as well.
+# The change of an output when inputs or weights move by one unit in the last place, times this
+# factor, is allowed as well.
 _CONDITION = 8.0
-# Zeros have no such unit, and equal numbers that move together stay equal, of which a normalisation
-# makes 0: at corners they move apart. Never is more allowed for that than this share of the output.
+# Zeros have no such unit, and equal numbers that move together remain equal, which a normalisation
+# turns into 0: at corners they move separately. This share of the output is the upper bound for it.
 _MOST_APART = 1e-2
 _ADVICE = (
-    "\n  Try: sample={name: array, ...} (--sample FILE.npz): inputs that the model is made for, if "
-    "these are none\n  Try: verify=False: the file as it is, not compared"
+    "\n  Try: sample={name: array, ...} (--sample FILE.npz), if the model is not made for random "
+    "inputs\n  Try: verify=False, to write the file without a comparison"
 )
 
-# Of a run that fails there, why it does.
+# Kinds of runs whose failure needs no explanation in the message.
 _ORDINARY = {"drawn", "sample"}
 Runs = Callable[[Sequence[Sequence[Array]]], Sequence[Mapping[str, Array] | str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of the answers.
+    """The differences between a runtime's outputs and pinnace's.
 
     Attributes:
         largest: output -> the largest absolute difference.
-        relative: output -> the same, relative to the output's largest value.
-        batches: how many sets of inputs.
-        kinds: of inputs -> how many sets.
-        failed: kind of inputs at a corner, or that give nothing -> why the runtime does not take
-            them.
+        relative: output -> the same, divided by the output's largest value.
+        batches: the number of input sets.
+        kinds: kind of inputs -> number of input sets.
+        failed: kind of inputs at a corner or of empty inputs -> the runtime's error for them.
     """
 
     largest: Mapping[str, float]
@@ -76,13 +75,13 @@ def agreement(
     """Run the runtime on the same inputs, and compare.
 
     Args:
-        program: the model itself.
-        run_all: the runtime: inputs of every run, in order, to outputs by name; dtypes that it does
-            not have may be wider or narrower there.
-        runs: inputs, and what the model made of them.
+        program: the model.
+        run_all: the runtime: the inputs of every run in order -> outputs by name; types that it
+            lacks may be wider or narrower.
+        runs: inputs, and the model's outputs for them.
         runtime: its name, for errors.
-        drawn: outputs that are other numbers in each run.
-        slack: what is allowed beside the tolerance, relative to the largest value.
+        drawn: outputs that depend on random numbers.
+        slack: an addition to the tolerance, relative to the largest value.
 
     Raises:
         InternalError: an output differs in shape or value, or the runtime fails on inputs that are
@@ -99,7 +98,7 @@ def agreement(
         elif run.kind in _ORDINARY and all(np.size(x) for x in (*run.inputs, *run.outputs)):
             shapes = ", ".join(f"{x.dtype}{list(x.shape)}" for x in run.wide or run.inputs)
             raise InternalError(
-                f"export: {runtime} fails where pinnace does not ({shapes}): {results}"
+                f"export: {runtime} fails on inputs that pinnace takes ({shapes}): {results}"
             )
         else:
             failed["nothing" if run.kind in _ORDINARY else run.kind] = results
@@ -107,18 +106,18 @@ def agreement(
 
 
 class Judge:
-    """Compares the answers of a runtime with the model's, run by run.
+    """Compares a runtime's outputs with the model's, run by run.
 
     Args:
-        program: the model itself.
+        program: the model.
         runtime: its name, for errors.
-        drawn: outputs that are other numbers in each run.
-        slack: what is allowed beside the tolerance, relative to the largest value.
-        exact_dtypes: whether the runtime has all dtypes; they may be wider or narrower otherwise.
+        drawn: outputs that depend on random numbers.
+        slack: an addition to the tolerance, relative to the largest value.
+        exact_dtypes: whether the runtime has all types; otherwise they may be wider or narrower.
 
     Attributes:
         largest: output -> the largest absolute difference so far.
-        relative: output -> the same, relative to the output's largest value.
+        relative: output -> the same, divided by the output's largest value.
     """
 
     def __init__(
@@ -140,8 +139,8 @@ class Judge:
         """Compare one run.
 
         Args:
-            run: inputs, and what the model made of them.
-            results: what the runtime made of `run.wide`, or of the inputs where that is None.
+            run: inputs, and the model's outputs for them.
+            results: the runtime's outputs for `run.wide`, or for the inputs if that is None.
 
         Raises:
             InternalError: an output differs in dtype, shape or value.
@@ -152,17 +151,17 @@ class Judge:
             if self._agree(expected, last):
                 arrays, results = run.inputs, last
             else:
-                expected = self._program.run(arrays)  # the rows may depend on each other
+                expected = self._program.run(arrays)  # outputs of rows may depend on other rows
         for index, (name, spec) in enumerate(self._program.outputs.items()):
             if name not in results:
-                raise InternalError(f"export: {self._runtime} gives no output {name!r}")
+                raise InternalError(f"export: {self._runtime} returns no output {name!r}")
             if name in self._drawn:
                 self._check_form(name, spec, expected[index], results[name])
                 continue
             difference, size = self._difference(name, spec, expected[index], results[name])
             self._sizes[name] = max(self._sizes[name], size)
             if run.kind not in _ORDINARY:
-                size = self._sizes[name]  # what is zero there has no size of its own
+                size = self._sizes[name]  # an output that is 0 here has no size of its own
             if difference > self._tolerance(spec.dtype) * size:
                 allowed = self._allowed(arrays, expected, index, spec.dtype, size)
                 if run.kind not in _ORDINARY and difference > allowed:
@@ -192,12 +191,12 @@ class Judge:
         return True
 
     def _check_form(self, name: str, spec: TensorSpec, expected: Array, got: Array) -> None:
-        """Check what holds of an output whatever numbers are drawn for it."""
+        """Check the shape and range of an output that depends on random numbers."""
         self._check_dtype(name, expected, got)
         is_told = spec.shape.is_compatible_with(Shape.of(got.shape))
         if not is_told or (got.dtype.kind == "f" and got.size and not np.isfinite(got).any()):
             raise InternalError(
-                f"export: output {name!r} has shape {list(got.shape)} or no number in "
+                f"export: output {name!r} has the shape {list(got.shape)} or is NaN in "
                 f"{self._runtime}, the signature says {spec.text}"
             )
 
@@ -238,13 +237,13 @@ class Judge:
             if np.array_equal(expected, got):
                 return 0.0, 0.0
             gap = np.abs(expected.astype(np.float64) - got.astype(np.float64))
-            return float(np.max(gap)) or 1.0, 0.0  # float64 does not have all int64
+            return float(np.max(gap)) or 1.0, 0.0  # float64 cannot represent all int64
         a, b = expected.astype(np.float64), got.astype(np.float64)
         with np.errstate(invalid="ignore"):
             same_kind = (np.isnan(a) == np.isnan(b)) & ((np.isinf(a) | np.isinf(b)) <= (a == b))
         if not same_kind.all():
             raise InternalError(
-                f"export: output {name!r} is NaN or infinite in other places in {self._runtime} "
+                f"export: output {name!r} is NaN or infinite at other indices in {self._runtime} "
                 f"than in pinnace{_ADVICE}"
             )
         finite = np.isfinite(a)
@@ -260,12 +259,12 @@ class Judge:
         dtype: DType,
         size: float,
     ) -> float:
-        """The tolerance, wider where the model magnifies the rounding of its inputs and weights."""
+        """The tolerance, larger if the model magnifies the rounding of its inputs and weights."""
         tolerance = self._tolerance(dtype) * size
         if not dtype.is_floating:
             return tolerance
-        # A mask of other numbers than 0 and 1 gives scores so large that few digits are left of
-        # what is added to them. Where no input is a float, the weights tell that.
+        # A mask with numbers other than 0 and 1 gives scores so large that additions to them lose
+        # most digits. Without float inputs, moved weights show that.
         gap = max(
             self._gap([next_numbers(x) for x in arrays], expected, index),
             self._gap(arrays, expected, index, moved=True),
@@ -280,7 +279,7 @@ class Judge:
         dtype: DType,
         size: float,
     ) -> float:
-        """What is allowed at a corner, where the inputs are equal numbers, or zeros."""
+        """The tolerance where inputs are ties or zeros, and the result may jump."""
         if not dtype.is_floating:
             return 0.0
         gap = self._gap([_moved_apart(x) for x in arrays], expected, index)
@@ -294,9 +293,9 @@ class Judge:
         *,
         moved: bool = False,
     ) -> float:
-        """How far an output is away for these inputs, with weights that are `moved` or not.
+        """The change of an output for these inputs, with moved weights or not.
 
-        It is 0 if the model takes no such inputs.
+        It is 0 if the model does not take the inputs.
         """
         try:
             again = self._program.run(arrays, moved=moved)[index].astype(np.float64)
@@ -308,12 +307,12 @@ class Judge:
 
 
 def _moved_apart(x: Array) -> Array:
-    """Each number one unit in its last place up or down; of zeros alone, one of the number 1."""
+    """Each number moved by one unit in its last place, up or down; all-zero arrays by that of 1."""
     if x.dtype.kind != "f" or not x.size:
         return x
     up = np.random.default_rng(0).integers(0, 2, x.shape) == 1
     unit = np.spacing(np.abs(x) if x.any() else np.ones_like(x))
-    # Zeros among other numbers stay: they may say that a step is none.
+    # Zeros among other numbers are kept: they may mark padded steps.
     return np.where((x == 0) & x.any(), x, np.where(up, x + unit, x - unit)).astype(x.dtype)
 
 

@@ -1,7 +1,7 @@
-"""Inputs that random numbers never are: zeros, ones, rows that are padded, axes that are long.
+"""Inputs that are never drawn at random: zeros, ones, padded rows, long axes.
 
-A loop over the steps that count runs to the end of a drawn row, and a limit of twenty is never
-reached by five: what goes wrong behind these is seen here.
+A loop over the valid steps always runs to the end of a drawn row, and a limit of twenty is never
+reached by a row of five: these inputs exercise the other paths.
 """
 
 import time
@@ -14,21 +14,21 @@ from pinnace.deploy.sampling.numbers import limits_of, searches
 from pinnace.deploy.sampling.samples import Patience, Run, draw, streams_from
 from pinnace.framework.tensor import Array
 
-# Seconds for all of them in pinnace, which may compile something first; elements of a long input.
+# Seconds for all of them in pinnace, including compilations; elements of a long input.
 _MOST_S = 5.0
-_MOST_AXES = 64  # of a tensor
+_MOST_AXES = 64  # axes of a tensor
 _ELEMENTS = 1 << 17
-_LONG = 3  # how many long ones at most
-# Kinds of inputs without elements. Runtimes have faults of their own there: see `checking.compare`.
+_LONG = 3  # the largest number of long inputs
+# Kinds of empty inputs, for which runtimes have bugs of their own; see `checking.compare`.
 EMPTY = frozenset({"no rows", "no elements"})
 
 
 def corners_of(program: Program, runs: Sequence[Run]) -> Iterator[Run]:
-    """Further runs, as many as there is time for.
+    """Yield further runs, as many as the time allows.
 
     Args:
         program: the model.
-        runs: on drawn inputs, which the model takes.
+        runs: runs on drawn inputs, which the model takes.
     """
     patience = Patience(min(_MOST_S, program.limit_s))
     began = time.perf_counter()
@@ -61,7 +61,7 @@ def _inputs(program: Program, drawn: list[Array]) -> Iterator[tuple[str, list[Ar
 
 
 def _empty(program: Program, drawn: list[Array]) -> Iterator[tuple[str, list[Array]]]:
-    """First axes of unknown size without rows, then others without elements."""
+    """Unknown first axes of size 0, then other unknown axes of size 0."""
     for kind, axes in (("no rows", range(1)), ("no elements", range(1, _MOST_AXES))):
         cut = [
             tuple(
@@ -79,7 +79,7 @@ def _is_sequence(x: Array) -> bool:
 
 
 def _padded(x: Array) -> Array:
-    """Zeros at the end of each row, of another length in each."""
+    """Each row padded with zeros, from a different index on."""
     found = x.copy()
     for row in range(len(found)):
         found[row, (row + 1) % x.shape[1] :] = 0
@@ -87,7 +87,7 @@ def _padded(x: Array) -> Array:
 
 
 def _long(program: Program) -> Iterator[tuple[str, list[Array]]]:
-    """Unknown axes beyond the numbers in the graph, first beyond all of them."""
+    """Unknown axes longer than the numbers in the graph, at first longer than all of them."""
     specs = list(program.inputs.values())
     if not any(None in spec.shape for spec in specs):
         return

@@ -1,4 +1,4 @@
-"""Whole numbers in a program: on both sides of each it may do different things."""
+"""Integers in a program at which its behaviour may change with a size."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,11 @@ from pinnace.ops.array.sorting import LOWER_BOUND, UPPER_BOUND
 
 _SEARCHES = (LOWER_BOUND, UPPER_BOUND)
 _LARGEST = 300
-_FEW = 16  # elements of a constant that may be sizes
+_FEW = 16  # elements of a constant that may hold sizes
 
 
 def limits_of(graph: Graph) -> list[int]:
-    """The whole numbers among its constants that a size may reach, in order."""
+    """The integers among a graph's constants that a size may reach, sorted."""
     found: set[int] = set()
     for node in _nodes(graph):
         for value in node.outputs if node.op.name == "Const" else ():
@@ -23,18 +23,18 @@ def limits_of(graph: Graph) -> list[int]:
 
 
 def demands_of(graph: Graph) -> list[int]:
-    """The sizes that it insists on (`ensure_shape`), in order."""
+    """The sizes that a graph requires (`ensure_shape`), sorted."""
     shapes = [node.attrs["shape"] for node in _nodes(graph) if node.op.name == "EnsureShape"]
     return sorted({int(n) for s in shapes if s.rank is not None for n in s if n is not None})
 
 
 def searches(graph: Graph) -> bool:
-    """Whether it looks for places in what has to be sorted."""
+    """Whether a graph searches in sorted sequences."""
     return any(node.op in _SEARCHES for node in _nodes(graph))
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
-    """All nodes, those of functions that it calls included."""
+    """All nodes, including those of functions that it calls."""
     waiting, seen = [graph], {id(graph)}
     while waiting:
         for node in ordered(waiting.pop()):

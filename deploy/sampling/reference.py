@@ -1,7 +1,7 @@
-"""The reference run of a check, by pinnace itself: on one thread, without compiling.
+"""The reference run of a comparison in pinnace, on one thread and without compilation.
 
-A check runs each shape once: machine code for it would take longer than the run, and BLAS' threads
-would wait for each other by spinning.
+A comparison runs each shape once: compiling machine code would take longer than the run, and BLAS
+threads would spin.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from pinnace.ops.kernels.blas import one_thread
 
 
 class _Plain:
-    """While a context is open, plans are not compiled; the last to close restores the settings."""
+    """Disables compilation while a context is open; the last one to close restores settings."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,11 +40,11 @@ _plain = _Plain()
 
 @contextlib.contextmanager
 def reference(*, plain: bool) -> Iterator[None]:
-    """Runs inside are the reference.
+    """Make runs inside the block reference runs.
 
     Args:
-        plain: whether plans are not compiled, which they remember: for models that nothing else
-            runs.
+        plain: whether plans are made without compilation; plans remember that, so only for models
+            that nothing else runs.
     """
     with one_thread, _plain if plain else contextlib.nullcontext():
         yield

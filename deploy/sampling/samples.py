@@ -1,7 +1,7 @@
-"""Sample inputs that a model is run on, on both sides, and its outputs.
+"""Sample inputs and the model's outputs for them.
 
-The numbers come from this project's own generator: the same in every version of NumPy, whose
-generators need not be loaded.
+The numbers come from this project's own generator: they are the same with every version of NumPy,
+whose generators need not be imported.
 """
 
 import itertools
@@ -23,30 +23,30 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 from pinnace.ops.kernels.philox import KeyCounter, key_counter_from_seed, normal, uniform_int
 
-# Sizes to try for unknown axes; every batch meets every size.
+# The sizes to try for unknown axes; every batch size is combined with every size.
 _BATCHES = (2, 1, 3, 4)
 _SIZES = (2, 3, 1, 8, 16, 32, 5, 64, 224)
 _TRIES = 48
-# Most numbers of all inputs together: 224 as the size of four axes would be ten thousand millions.
+# The limit of all inputs' elements: a size of 224 on four axes would be ten thousand million.
 _MOST_DRAWN = 1 << 24
-# Where one row takes longer (seconds), it is run alone here and as the last of two elsewhere.
+# If a row takes longer than this (seconds), it is run alone here, and as the last of two elsewhere.
 _DEAR_S = 0.1
-# For inputs of some form, of which there are many; a large model is not asked a thousand times.
+# Seconds for inputs of the styles, of which there are many.
 _STYLED_S = 20.0
 _SEED = 20_261_120
 WORDS = np.array([b"", b"a", b"pinnace", b"two words"], object)
 
 
 class Run(NamedTuple):
-    """Inputs that both sides run on, and the reference outputs.
+    """Inputs for both sides, and the reference outputs.
 
     Attributes:
-        inputs: in order.
-        outputs: what pinnace makes of them.
-        wide: inputs of more rows, whose last ones are `inputs`: the other side gets these. Who runs
-            one row alone and who runs it in company agree only if no size is fixed, and no row
+        inputs: in the program's order.
+        outputs: pinnace's outputs for them.
+        wide: inputs with more rows, whose last ones are `inputs`: the other runtime gets these.
+            One row alone and the same row in a batch agree only if no size is fixed and no row
             depends on others.
-        kind: of inputs: "drawn", "sample", or the corner that they are.
+        kind: of inputs: "drawn", "sample", or the name of a corner.
     """
 
     inputs: list[Array]
@@ -56,10 +56,10 @@ class Run(NamedTuple):
 
 
 class Patience:
-    """The time limit for a run on drawn inputs: a loop may never end on some, and on others it may.
+    """The time limits of runs on drawn inputs, as a loop may not terminate on some of them.
 
     Args:
-        most_s: for one run, and for all that were too long together.
+        most_s: the limit for one run, and for all runs together that exceeded theirs.
     """
 
     def __init__(self, most_s: float) -> None:
@@ -68,11 +68,11 @@ class Patience:
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no time for another."""
+        """Whether the time is used up."""
         return self._left_s <= 0
 
     def outcome(self, program: Program, arrays: list[Array]) -> tuple[Array, ...] | None:
-        """The program's outputs; None if it refuses the inputs, or takes too long."""
+        """The program's outputs; None if it refuses the inputs or exceeds the limit."""
         if self.is_over:
             return None
         try:
@@ -86,15 +86,15 @@ class Patience:
 
 
 def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = WORDS) -> list[Run]:
-    """Inputs, and pinnace's outputs for them.
+    """Sample inputs, and pinnace's outputs for them.
 
     Args:
         program: the model.
-        sample: inputs by name; None draws some.
-        words: what strings are drawn from.
+        sample: inputs by name; None draws random ones.
+        words: the strings to draw from.
 
     Raises:
-        FailedPreconditionError: no inputs were found.
+        FailedPreconditionError: no inputs that the model takes were found.
     """
     patience = Patience(program.limit_s)
     if sample is not None:
@@ -105,7 +105,7 @@ def runs_of(program: Program, sample: Mapping[str, Any] | None, words: Array = W
         wanted = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
         within = f" within {program.limit_s:g} s" if patience.is_over else ""
         raise FailedPreconditionError(
-            f"export: no inputs were found that the model itself can be run on{within}, so "
+            f"export: no inputs that the model takes were found{within}, so "
             "nothing could be compared\n"
             f"  inputs: {wanted}\n  Try: export(..., sample={{name: array, ...}}); "
             "at the command line --sample FILE.npz"
@@ -137,7 +137,7 @@ def _of_type(given: Any, dtype: DType) -> Array:
 
 
 def _drawn(program: Program, words: Array, patience: Patience) -> Iterator[Run]:
-    """Random inputs that the program takes: of every unknown axis two sizes if it can be."""
+    """Random inputs that the program takes, with two sizes of every unknown axis if possible."""
     streams = streams_from(0)
     is_sorted = searches(program.concrete.graph)
     shapes = [list(spec.shape) for spec in program.inputs.values()]
@@ -187,13 +187,13 @@ def _drawn(program: Program, words: Array, patience: Patience) -> Iterator[Run]:
 def more_of(
     program: Program, feeds: Sequence[Mapping[str, Array]], rows: int, most_s: float
 ) -> Iterator[Mapping[str, Array]]:
-    """The inputs, then others of the shapes of the last, until there are enough rows.
+    """Yield inputs, then random ones of the shape of the last, until there are enough rows.
 
     Args:
-        program: whose inputs they are.
+        program: the program that takes them.
         feeds: inputs by name that the program takes.
-        rows: how many examples to give, counted on the first axis.
-        most_s: seconds after which no more are given: a large network is not run a hundred times.
+        rows: the number of examples, counted on the first axis.
+        most_s: the time limit in seconds, as large networks run slowly.
     """
     yield from feeds
     began = time.perf_counter()
@@ -210,7 +210,7 @@ def more_of(
 
 
 def _last_row(program: Program, arrays: list[Array]) -> list[Array] | None:
-    """The last row of each input, where all have as many, and more than one."""
+    """The last row of each input if all have the same number of rows, more than one; else None."""
     for spec, array in zip(program.inputs.values(), arrays, strict=True):
         if not spec.shape.rank or spec.shape[0] is not None or len(array) < 2:
             return None
@@ -218,7 +218,7 @@ def _last_row(program: Program, arrays: list[Array]) -> list[Array] | None:
 
 
 def _has_rows(program: Program, outputs: tuple[Array, ...]) -> bool:
-    """Whether each output is one row of any number."""
+    """Whether each output is one row of a variable number."""
     specs = program.outputs.values()
     return all(
         spec.shape.rank and spec.shape[0] is None and len(array) == 1
@@ -227,7 +227,7 @@ def _has_rows(program: Program, outputs: tuple[Array, ...]) -> bool:
 
 
 def _styled(program: Program, words: Array, patience: Patience) -> Iterator[Run]:
-    """Two runs on inputs of some form, where the model takes no others: sorted, sizes, ..."""
+    """Two runs on inputs in a style, for models that take no others: sorted, sizes, ..."""
     streams = streams_from(3)
     found = 0
     demands = [(n, n) for n in demands_of(program.concrete.graph)]
@@ -252,7 +252,7 @@ def _styled(program: Program, words: Array, patience: Patience) -> Iterator[Run]
 
 
 def _fits(specs: Iterable[TensorSpec], batch: int, inner: int) -> bool:
-    """Whether inputs of these sizes may be drawn: one size may be that of many axes."""
+    """Whether the inputs' elements stay below the limit: many axes may share one size."""
     return sum(math.prod(_shape_of(spec, batch, inner)) for spec in specs) <= _MOST_DRAWN
 
 
@@ -263,7 +263,7 @@ def _shape_of(spec: TensorSpec, batch: int, inner: int) -> list[int]:
 
 
 def streams_from(purpose: int) -> Iterator[KeyCounter]:
-    """Streams of numbers, other ones for each purpose."""
+    """Random streams, different for each purpose."""
     return (key_counter_from_seed((_SEED + purpose, number)) for number in itertools.count())
 
 
@@ -275,15 +275,15 @@ def draw(
     high: int = 10,
     words: Array = WORDS,
 ) -> Array:
-    """Random values of a spec: normal numbers, whole ones below `high`, words.
+    """Random values of a spec: normal floats, integers below `high`, or words.
 
     Args:
-        stream: where they come from.
-        spec: what they must fit.
-        batch: the size of a first axis that is unknown.
-        inner: the size of others.
-        high: whole numbers are less.
-        words: what strings are drawn from.
+        stream: the random stream.
+        spec: the spec.
+        batch: the size of an unknown first axis.
+        inner: the size of other unknown axes.
+        high: the exclusive upper bound of integers.
+        words: the strings to draw from.
     """
     shape, dtype = _shape_of(spec, batch, inner), spec.dtype
     if dtype.is_floating:

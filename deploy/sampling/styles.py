@@ -1,4 +1,4 @@
-"""Inputs of a certain form, for models that do not take any numbers: made of drawn ones."""
+"""Inputs in particular styles, derived from random ones, for models that require them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
@@ -7,15 +7,15 @@ import numpy as np
 
 from pinnace.framework.tensor import Array
 
-_MIXED = (2, 3)  # so many inputs of whole numbers are mixed
+_MIXED = (2, 3)  # the numbers of integer inputs that are combined
 _LARGE = 16
 _DIGITS = np.array([b"0", b"7", b"12", b"-3"], object)
 
 
 def in_styles(arrays: Sequence[Array]) -> Iterator[list[Array]]:
-    """The same inputs with whole numbers that are divisors, sorted, places, sizes and so on.
+    """Yield the inputs with integers that are divisors, sorted, indices, sizes and so on.
 
-    All in one style; then, of two or three, each in its own.
+    First all inputs in one style; then, for two or three integer inputs, all combinations.
     """
     yield from _alike(arrays)
     whole = [place for place, x in enumerate(arrays) if x.dtype.kind in "iu"]
@@ -42,7 +42,7 @@ def _alike(arrays: Sequence[Array]) -> Iterator[list[Array]]:
 
 
 def in_order(arrays: Sequence[Array]) -> list[Array]:
-    """The inputs with their numbers in ascending order: what is searched must be sorted."""
+    """The inputs with sorted elements, for models that search in them."""
     return [np.sort(x, -1) if x.ndim and x.dtype.kind in "fiu" else x for x in arrays]
 
 
@@ -51,7 +51,7 @@ def _as_drawn(x: Array) -> Array:
 
 
 def _tokens(x: Array) -> Array:
-    """Small whole numbers from 1 on."""
+    """Small positive integers."""
     return np.asarray(np.rint(np.abs(x) * 4 + 1), x.dtype)
 
 
@@ -75,7 +75,7 @@ def _zeros(x: Array, arrays: Sequence[Array]) -> Array:
 
 
 def _ascending(x: Array, arrays: Sequence[Array]) -> Array:
-    """Row numbers that begin with 0; of a table each row behind the one before."""
+    """Row ids that begin with 0; of a table, each row id greater than the one before."""
     del arrays
     if not x.ndim:
         return np.asarray(x + 1)
@@ -92,7 +92,7 @@ def _permutation(x: Array, arrays: Sequence[Array]) -> Array:
 
 
 def _splits(x: Array, arrays: Sequence[Array]) -> Array:
-    """The ends of rows, the last of which ends with the largest input."""
+    """Row splits that end with the size of the largest input."""
     most = max((len(other) for other in arrays if other.ndim and other is not x), default=1)
     if x.ndim != 1 or not x.size:
         return np.full_like(x, most)
@@ -100,7 +100,7 @@ def _splits(x: Array, arrays: Sequence[Array]) -> Array:
 
 
 def _inner_splits(x: Array, arrays: Sequence[Array]) -> Array:
-    """The ends of rows, the last of which ends with the rows of the next splits."""
+    """Row splits that end with the number of rows of the next splits."""
     behind = False
     for other in arrays:
         if behind and other.dtype.kind in "iu" and other.ndim == 1:
@@ -111,7 +111,7 @@ def _inner_splits(x: Array, arrays: Sequence[Array]) -> Array:
 
 
 def _parts(x: Array, arrays: Sequence[Array]) -> Array:
-    """Sizes that are together the last axis of the largest input."""
+    """Sizes that add up to the last axis of the largest input."""
     others = [other for other in arrays if other is not x and other.ndim]
     if x.ndim != 1 or not x.size or not others:
         return np.full_like(x, _LARGE)
@@ -122,13 +122,13 @@ def _parts(x: Array, arrays: Sequence[Array]) -> Array:
 
 
 def _large(x: Array, arrays: Sequence[Array]) -> Array:
-    """Sizes that contain all places."""
+    """Sizes larger than all indices."""
     del arrays
     return np.full_like(x, _LARGE)
 
 
 def _shape(x: Array, arrays: Sequence[Array]) -> Array:
-    """The shape of another input, or another with as many elements."""
+    """The shape of another input, or a different one with the same number of elements."""
     others = [other for other in arrays if other is not x and other.ndim]
     if x.ndim != 1 or not x.size or not others:
         return np.ones_like(x)

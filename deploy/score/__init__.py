@@ -1,7 +1,7 @@
-"""Files of rows through a model into files of results: `pinnace score`, and what drives it.
+"""Batch prediction on files of rows: `pinnace score`.
 
-`plan_run` says what is left of a run, `run_plan` does it; `Scorer` does one part, for engines that
-have processes of their own. Each part has one file of results, which is whole or not there.
+`plan_run` finds the remaining work of a run, `run_plan` does it; `Scorer` does one part, for
+engines with processes of their own. Each part has one file of results, complete or absent.
 """
 
 from pinnace.deploy.score.parts import Part

@@ -1,4 +1,4 @@
-"""A model on batches of rows: rows of other shapes apart, rows that it refuses found."""
+"""A model run on batches of rows: rows are grouped by shape, and refused rows are isolated."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.framework.tensor import Array
 
-# What a model raises because of a row. Others are about the model or the machine.
+# Errors that a row's values cause; others concern the model or the machine.
 _OF_ROWS = (InvalidArgumentError, OutOfRangeError, DataLossError)
 _MOST_ROWS, _BATCH_BYTES, _UNKNOWN_ROWS = 1024, 1 << 25, 64
 
 
 class Batches:
-    """One signature of a model, run on rows.
+    """A signature of a model, run on rows.
 
     Args:
         runner: the signature.
-        outputs: names of the outputs that are wanted; all if there are none.
-        batch_size: rows of a run; None chooses by the size of a row.
+        outputs: names of the wanted outputs; all if empty.
+        batch_size: rows per run; None chooses it by the size of a row.
         finite: whether NaN and infinite values are refused in inputs.
 
     Raises:
-        InvalidArgumentError: an input has no axis of rows, an output is not there or cannot be
-            written, or the model has another batch size.
+        InvalidArgumentError: an input has no axis of rows, an output does not exist or cannot be
+            written, or the model has a different fixed batch size.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Batches:
     def run(
         self, feeds: Mapping[str, Rows], places: Sequence[int]
     ) -> tuple[list[int], dict[str, Rows], dict[int, str]]:
-        """The outputs for some rows.
+        """The outputs for rows.
 
         Args:
             feeds: rows of each input.
-            places: which of them.
+            places: the indices of the rows to run.
 
         Returns:
-            The places that have outputs, in order; the outputs, row by row of those; and why
-            others have none.
+            The indices with outputs, in order; the outputs, row by row; and for other indices the
+                reason.
         """
         done: list[tuple[list[int], dict[str, Array]]] = []
         bad: dict[int, str] = {}
@@ -101,7 +101,7 @@ class Batches:
         done: list[tuple[list[int], dict[str, Array]]],
         bad: dict[int, str],
     ) -> None:
-        """Run rows of one shape; if the model refuses them, halves of them."""
+        """Run rows of equal shape; if the model refuses them, run both halves."""
         try:
             done.append((places, self._call(_stacked(feeds, places), len(places))))
         except ResourceExhaustedError as error:
@@ -135,7 +135,7 @@ class Batches:
 
 
 def _one_of(fixed: set[int], runner: Runner, batch_size: int | None) -> int | None:
-    """The number of rows that a model is made for, if it is for one number alone."""
+    """The fixed batch size of a model; None if it is variable."""
     if not fixed:
         return None
     if len(fixed) > 1:
@@ -152,7 +152,7 @@ def _one_of(fixed: set[int], runner: Runner, batch_size: int | None) -> int | No
 
 
 def _sized(specs: Mapping[str, RowSpec]) -> int:
-    """Rows whose inputs have some 32 MiB, at most 1024; 64 where sizes are not known."""
+    """Rows with inputs of some 32 MiB, at most 1024; 64 if sizes are unknown."""
     count = 0
     for spec in specs.values():
         if spec.sizes is None or None in spec.sizes:
@@ -181,7 +181,7 @@ def _chosen(runner: Runner, wanted: Sequence[str]) -> dict[str, TensorSpec]:
 
 
 def _alike(feeds: Mapping[str, Rows], places: Sequence[int]) -> list[list[int]]:
-    """The places whose rows have one shape each, in order of the first."""
+    """The indices grouped by the shapes of their rows, in order of first occurrence."""
     ragged = [rows for rows in feeds.values() if isinstance(rows, list)]
     groups: dict[Any, list[int]] = {}
     for place in places:
@@ -202,7 +202,7 @@ def _stacked(feeds: Mapping[str, Rows], places: list[int]) -> dict[str, Array]:
 
 
 def _ordered(pieces: list[Array], order: Any) -> Rows:
-    """Rows of several runs, put in order; a list where their shapes differ."""
+    """Rows of several runs in their order; a list if their shapes differ."""
     if len({piece.shape[1:] for piece in pieces}) == 1:
         joined: Array = np.concatenate(pieces)[order]
         return joined

@@ -1,4 +1,4 @@
-"""Which columns of a file an input is made of."""
+"""The columns of a file that form each input."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _SHOWN = 20  # names in a message
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The inputs of a model, made of columns.
+    """The columns from which a model's inputs are formed.
 
     Attributes:
-        specs: of a row of each input.
-        columns: names for each input; several are put side by side.
+        specs: the row spec of each input.
+        columns: the column names of each input; several are concatenated.
     """
 
     specs: Mapping[str, RowSpec]
@@ -40,7 +40,7 @@ class Binding:
         return list(dict.fromkeys(name for names in self.columns.values() for name in names))
 
     def feeds(self, chunk: Chunk) -> tuple[dict[str, Rows], dict[int, str]]:
-        """The rows of each input, and why some rows of the chunk are bad, by place."""
+        """The rows of each input, and the reasons for bad rows by index in the chunk."""
         bad = dict(chunk.bad)
         found: dict[str, Rows] = {}
         for name, columns in self.columns.items():
@@ -77,16 +77,16 @@ def bind(
     names: Sequence[str] | None,
     where: str,
 ) -> Binding:
-    """The inputs of a model from the columns of a file.
+    """Bind a model's inputs to the columns of a file.
 
     Args:
-        specs: of a row of each input.
-        features: columns for some inputs, as the caller said.
-        names: the columns that the file has; None if its rows are values without names.
+        specs: the row spec of each input.
+        features: the user's columns for some inputs.
+        names: the file's columns; None if its rows are unnamed values.
         where: the file, for messages.
 
     Raises:
-        InvalidArgumentError: a column is missing, or so many do not fit an input.
+        InvalidArgumentError: a column is missing, or the number of columns does not match an input.
     """
     found: dict[str, tuple[str, ...]] = {}
     for name, spec in specs.items():
@@ -148,15 +148,15 @@ def _listed(names: Any) -> str:
 def parse_features(
     given: Sequence[str], inputs: Sequence[str], where: object
 ) -> dict[str, tuple[str, ...]]:
-    """The columns by input that `--features` gives.
+    """Parse `--features`: columns by input.
 
     Args:
         given: `a,b,c` for a model with one input, or `INPUT=a,b,c`.
-        inputs: those of the model.
+        inputs: the model's inputs.
         where: the model, for messages.
 
     Raises:
-        InvalidArgumentError: an input that is not there, or none where there are several.
+        InvalidArgumentError: an input does not exist, or is ambiguous.
     """
     found: dict[str, tuple[str, ...]] = {}
     for text in given:

@@ -1,4 +1,4 @@
-"""Rows as they come out of a file, some hundreds at a time."""
+"""Chunks of rows from a file, some hundreds at a time."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The column of a file whose rows are values without names.
+# The column of a file whose rows are unnamed values.
 UNNAMED = ""
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Some rows of a file, one after another.
+    """Consecutive rows of a file.
 
     Attributes:
-        first: number of the first one in the file, from 0.
-        count: how many.
-        columns: what inputs are made of, by name: an array whose first axis is the rows, or a list
-            of Python values.
-        kept: columns that are carried over, likewise, or columns of Arrow.
-        bad: why a row could not be read, by its place in the chunk.
-        textual: whether texts stand for numbers and JSON, as in CSV.
+        first: index of the first row in the file.
+        count: the number of rows.
+        columns: columns for inputs by name: an array whose first axis is the rows, or a list of
+            Python values.
+        kept: columns that are copied to the results: the same, or Arrow columns.
+        bad: index in the chunk -> why the row could not be read.
+        textual: whether strings represent numbers and JSON, as in CSV.
     """
 
     first: int
@@ -37,7 +37,7 @@ class Chunk:
 
 
 def taken(values: Any, places: Sequence[int]) -> Any:
-    """Those rows of a column, which is as in `Chunk.kept`."""
+    """Some rows of a column of the types in `Chunk.kept`."""
     if isinstance(values, list):
         return [values[place] for place in places]
     if isinstance(values, np.ndarray):

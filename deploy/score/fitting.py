@@ -1,4 +1,4 @@
-"""A column of a file as rows of an input: dtype, shape, and what is wrong with which row."""
+"""Conversion of a column to an input's dtype and row shape, with the reasons for bad rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
 
-# One array for all rows, or one for each where shapes differ; rows that are bad hold anything.
+# One array for all rows, or one per row if shapes differ; bad rows hold arbitrary values.
 Rows: TypeAlias = "Array | list[Array]"
 _TOLD = 60
 _WORDS = {"true": True, "false": False, "1": True, "0": False}
@@ -31,8 +31,8 @@ class RowSpec:
     """The type of one row of an input.
 
     Attributes:
-        dtype: of its elements.
-        sizes: of its axes, None any size; None if even their number is not known.
+        dtype: the element type.
+        sizes: the row's shape, None for a variable size; None if the rank is unknown.
         finite: whether NaN and infinite values are refused.
     """
 
@@ -42,28 +42,28 @@ class RowSpec:
 
     @property
     def text(self) -> str:
-        """`float32[28, 28]`."""
+        """The spec as text, `float32[28, 28]`."""
         if self.sizes is None:
             return f"{self.dtype.name} of any shape"
         return f"{self.dtype.name}[{', '.join('?' if n is None else str(n) for n in self.sizes)}]"
 
 
 class _BadRowError(Exception):
-    """Why a row does not fit."""
+    """A row does not match the spec; the message gives the reason."""
 
 
 def fit(values: Any, spec: RowSpec, *, textual: bool = False) -> tuple[Rows, dict[int, str]]:
-    """The rows of a column as those of an input.
+    """Convert a column to rows of an input.
 
     Args:
-        values: an array whose first axis is the rows, or a list with a value for each.
-        spec: of a row.
-        textual: whether texts stand for numbers and JSON.
+        values: an array whose first axis is the rows, or a list with a value per row.
+        spec: the row spec.
+        textual: whether strings represent numbers and JSON.
 
     Returns:
-        The rows, and why some do not fit, by place. Floats are rounded to the input's dtype;
-        numbers that would change as integers do not fit. A flat row takes the input's shape if it
-        has as many elements.
+        The rows, and the reasons for bad rows by index. Floats are rounded to the input's dtype;
+        integers must be exact. A flat row is reshaped to the input's shape if it has as many
+        elements.
     """
     array = _together(values, spec, textual=textual)
     if array is not None:
@@ -74,7 +74,7 @@ def fit(values: Any, spec: RowSpec, *, textual: bool = False) -> tuple[Rows, dic
 
 
 def _together(values: Any, spec: RowSpec, *, textual: bool) -> Array | None:
-    """All rows as one array, if they are numbers of one shape; None asks for one after another."""
+    """All rows as one array if they are numbers of one shape; None to convert row by row."""
     if spec.dtype is dtypes.string:
         return None
     if isinstance(values, np.ndarray):
@@ -85,7 +85,7 @@ def _together(values: Any, spec: RowSpec, *, textual: bool) -> Array | None:
             if spec.dtype.numpy.kind not in "iuf" or any(value[:1] == "[" for value in values[:1]):
                 return None
             wide = np.float64 if spec.dtype.numpy.kind == "f" else np.int64
-            # Python's own rules for numbers in texts, but for digits between underscores.
+            # Python's rules for numbers in strings, except underscores between digits.
             if any("_" in value for value in values):
                 return None
             return np.array(values).astype(wide) if kinds else np.zeros(0, wide)
@@ -93,12 +93,12 @@ def _together(values: Any, spec: RowSpec, *, textual: bool) -> Array | None:
     except (ValueError, TypeError, OverflowError):
         return None
     if array.dtype.kind == "f" and spec.dtype.numpy.kind in "iu":
-        return None  # large integers beside a float were rounded
+        return None  # large integers beside a float would have been rounded
     return array if array.dtype.kind in "biuf" or array.dtype == spec.dtype.numpy else None
 
 
 def _fit_array(array: Array, spec: RowSpec) -> tuple[Array | None, dict[int, str]]:
-    """As `fit`, of one array; None if the rows' shape does not fit."""
+    """`fit` for one array; None if the rows' shape does not fit."""
     shape = shaped(array.shape[1:], spec.sizes)
     if shape is None:
         return None, {}
@@ -112,7 +112,7 @@ def _fit_array(array: Array, spec: RowSpec) -> tuple[Array | None, dict[int, str
         with np.errstate(all="ignore"):
             cast = array.astype(wanted)
             if wanted.kind in "biu" or (array.dtype.kind == "c" and wanted.kind != "c"):
-                # A float beyond an integer's range may come back as itself.
+                # A float outside the integer range may convert back to itself.
                 same = (cast.astype(array.dtype) == array) & np.isfinite(array)
                 if array.dtype.kind == "f" and wanted.kind in "iu":
                     same &= np.abs(array) < 2.0 ** (np.iinfo(wanted).bits - (wanted.kind == "i"))
@@ -148,7 +148,7 @@ def _fit_one(value: Any, spec: RowSpec) -> Array:
     array = _text_array(value) if spec.dtype is dtypes.string else _number_array(value, spec)
     shape = shaped(array.shape, spec.sizes)
     if shape is None:
-        raise _BadRowError(f"its shape is {list(array.shape)}, not that of {spec.text}")
+        raise _BadRowError(f"its shape is {list(array.shape)}, must be {spec.text}")
     if spec.dtype is dtypes.string:
         return array.reshape(shape)
     rows, bad = _fit_array(array[None], spec)
@@ -176,7 +176,7 @@ def _number_array(value: Any, spec: RowSpec) -> Array:
 
 
 def _whole_numbers(value: list[Any], spec: RowSpec) -> Array:
-    """Integers and floats beside each other, as integers: NumPy would round the large ones."""
+    """A list of integers and floats as an integer array, exact for large integers."""
     objects = np.array(value, object)
     flat = objects.reshape(-1).tolist()
     for one in flat:
@@ -189,7 +189,7 @@ def _whole_numbers(value: list[Any], spec: RowSpec) -> Array:
 
 
 def _text_array(value: Any) -> Array:
-    """Texts in any nesting as an object array of bytes."""
+    """Nested strings as an object array of bytes."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     value = _bytes_of(value)
@@ -221,7 +221,7 @@ def _flattened(value: Any, sizes: Sequence[int]) -> Any:
 
 
 def _bytes_of(value: Any) -> Any:
-    """Texts as bytes; `{"b64": …}` is bytes, as in TF Serving's JSON."""
+    """Strings as bytes; `{"b64": …}` is decoded, as in TF Serving's JSON."""
     if isinstance(value, list):
         return [_bytes_of(one) for one in value]
     if isinstance(value, str):
@@ -267,9 +267,9 @@ def _number(text: str) -> int | float:
 
 
 def shaped(shape: tuple[int, ...], sizes: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
-    """The shape that a row of one shape takes as one of `sizes`; None if it cannot.
+    """The shape of `sizes` to which a row can be reshaped; None if there is none.
 
-    A flat row takes any shape of as many elements, and axes of 1 come and go.
+    A flat row matches any shape with the same number of elements; axes of size 1 may differ.
     """
     if sizes is None:
         return shape

@@ -1,4 +1,4 @@
-"""Which format a file has, and who reads and writes it."""
+"""File formats: their names, readers and writers."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _ENDINGS = {
     ".npz": NPZ,
     **dict.fromkeys(PICTURES, PICTURES_FOLDER),
 }
-# `train.tfrecord-00003-of-00010`, as TensorFlow's tools name parts.
+# `train.tfrecord-00003-of-00010`, the naming of shards by TensorFlow's tools.
 _PART = re.compile(r"-\d+-of-\d+\Z")
 _RESULTS = {PARQUET: PARQUET, CSV: CSV, TSV: CSV, TFRECORD: TFRECORD}
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """The name of a file without its ending, and the format that the ending says, if it does."""
+    """A file's name without its suffixes, and the format that they indicate, or None."""
     part = _PART.search(name)
     bare = name[: part.start()] if part else name
     if bare.lower().endswith(_GZIP):
@@ -66,7 +66,7 @@ def split_name(name: str) -> tuple[str, str | None]:
 
 
 def output_format(source: str, wanted: str | None) -> str:
-    """The format of results: the one asked for, else that of the source, else lines of JSON."""
+    """The format of results: the one asked for, else that of the source, else JSON lines."""
     return wanted or _RESULTS.get(source, JSONL)
 
 
@@ -74,21 +74,21 @@ def output_format(source: str, wanted: str | None) -> str:
 def open_reader(
     source: Source, *, spec: RowSpec | None = None, raw: bool = False, scale: str = "255"
 ) -> Iterator[Reader]:
-    """A file of rows, open.
+    """Open a file of rows.
 
     Args:
-        source: which.
-        spec: of a row of the model's one input, for pictures.
-        raw: whether records are rows as they are, for TFRecord files.
-        scale: of pictures.
+        source: the file.
+        spec: for images, the row spec of the model's input.
+        raw: for TFRecord files, whether the records themselves are the rows.
+        scale: the scaling of images.
 
     Raises:
-        OpError: it cannot be read.
+        OpError: the file cannot be read.
     """
     if source.format == PICTURES_FOLDER:
         if spec is None:
             raise InvalidArgumentError(
-                f"{source.location}: pictures are rows of one input, and the model has several"
+                f"{source.location}: images are rows of one input, but the model has several"
             )
         yield PictureReader(source.files, spec, scale, open_location)
         return
@@ -119,13 +119,13 @@ def open_writer(
     reader: Reader,
     outputs: Mapping[str, TensorSpec],
 ) -> Writer:
-    """A file of results in the making.
+    """Create a writer of results.
 
     Args:
         kind: one of `OUTPUT_FORMATS`.
-        file: open for writing.
-        kept: names of the columns that are carried over.
-        reader: of the source.
+        file: the file, open for writing.
+        kept: names of the columns that are copied to the results.
+        reader: the reader of the source.
         outputs: specs of the outputs.
     """
     if kind == PARQUET:

@@ -1,4 +1,4 @@
-"""The work, in parts: each has its source, and a file of results that is there when it is done."""
+"""The parts of a run: each has a source, and a file of results that exists once it is done."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from pinnace.deploy.score.stores import Found
 
-# Folders and files whose names begin so are no data to those who read results as one table.
+# Prefix of folders and files that readers of tables ignore.
 BAD_FOLDER = "_bad"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of rows, or a folder of pictures.
+    """A file of rows, or a folder of images.
 
     Attributes:
-        format: of `INPUT_FORMATS`, or pictures.
+        format: one of `INPUT_FORMATS`, or pictures.
         location: its path or URL.
-        files: name and location of each picture.
+        files: name and location of each image.
     """
 
     format: str
@@ -57,11 +57,11 @@ class Part:
     """A piece of work.
 
     Attributes:
-        source: where its rows are.
-        target: name of its file of results.
-        format: of that.
-        begin: its first row.
-        stop: number of the row before which it ends; None is the end of the source.
+        source: the source of its rows.
+        target: the name of its file of results.
+        format: the format of the results.
+        begin: the position of its first row.
+        stop: the index behind its last row; None for the end of the source.
     """
 
     source: Source
@@ -72,7 +72,7 @@ class Part:
 
     @property
     def bad(self) -> str:
-        """Name of the file of its bad rows, which is there if it has some."""
+        """The name of the file of its bad rows, which exists if there are any."""
         return f"{BAD_FOLDER}/{self.target}.jsonl"
 
     @property
@@ -92,21 +92,21 @@ def list_parts(
     rows_per_part: int | None = None,
     is_output: Callable[[str], bool] = lambda _: False,
 ) -> tuple[list[Part], dict[str, str]]:
-    """The parts of all files that patterns mean, in an order that depends on nothing else.
+    """List the parts of all matching files, in a deterministic order.
 
     Args:
-        patterns: paths, patterns, folders and URLs.
-        input_format: of all files; None reads it off their names.
-        wanted: format of the results; None makes it that of the sources.
-        rows_per_part: files with more rows become several parts.
-        is_output: whether a file is a result, and no data.
+        patterns: paths, glob patterns, folders and URLs.
+        input_format: the format of all files; None derives it from their names.
+        wanted: the format of the results; None takes that of the sources.
+        rows_per_part: files with more rows are split into several parts.
+        is_output: whether a file is a result of a run, not data.
 
     Returns:
-        The parts, and why some files cannot be cut, by what messages call them.
+        The parts, and the reasons why files cannot be split, by their names in messages.
 
     Raises:
-        NotFoundError: there are no files.
-        InvalidArgumentError: the format of one is not known; two would have one file of results.
+        NotFoundError: no file matches.
+        InvalidArgumentError: a format is unknown, or two files would have the same results file.
     """
     parts: dict[str, Part] = {}
     problems: dict[str, str] = {}
@@ -115,8 +115,8 @@ def list_parts(
         found = [one for one in find_files(pattern) if not is_output(one.location)]
         if not found:
             raise InvalidArgumentError(
-                f"--input: all files at {pattern} are in the folder of --output, and so are taken "
-                "for results\n  Try: another --output"
+                f"--input: all files at {pattern} are in the folder of --output, and are therefore "
+                "ignored as results\n  Try: another --output"
             )
         fresh = [one for one in found if one.location not in seen]
         seen.update(one.location for one in fresh)
@@ -138,7 +138,7 @@ def list_parts(
 
 
 def _sources(found: Sequence[Found], input_format: str | None) -> list[tuple[str, Source]]:
-    """Each source, and the name of its results without an ending."""
+    """Each source, and the name of its results without a suffix."""
     sources: list[tuple[str, Source]] = []
     pictures: dict[str, list[Found]] = defaultdict(list)
     unknown: list[str] = []

@@ -1,4 +1,4 @@
-"""A whole run: which parts are left, who does them, and what came of it."""
+"""A run: planning the remaining parts, running them, and the summary."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Summary:
-    """The outcome of a run.
+    """The results of a run.
 
     Attributes:
-        parts: how many are this process's.
-        done: how many it has scored now.
-        skipped: how many were there.
-        rows: that have results now.
-        bad: that have none, in the parts that were there, too.
-        bad_files: where these rows stand with their reasons.
-        errors: why parts have no results.
-        swept: files that dead processes had left.
+        parts: the number of this process's parts.
+        done: the number of parts that it scored.
+        skipped: the number of parts that were done before.
+        rows: the rows with results now.
+        bad: the rows without results, including those of earlier parts.
+        bad_files: the files that list bad rows with reasons.
+        errors: the reasons for parts without results.
+        swept: the number of files of dead processes that were removed.
     """
 
     parts: int = 0
@@ -50,13 +50,13 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The work that is left of a run.
+    """The remaining work of a run.
 
     Attributes:
-        settings: of the run.
-        parts: that are left.
-        summary: of what was there.
-        output: where results are.
+        settings: the run's settings.
+        parts: the remaining parts.
+        summary: the results of the earlier parts.
+        output: the place of the results.
     """
 
     settings: ScoreSettings
@@ -66,15 +66,15 @@ class Plan:
 
 
 def plan_run(settings: ScoreSettings, shard: tuple[int, int] = (0, 1)) -> Plan:
-    """Look at what is to do, and what of it is done.
+    """Find the work of a run, and what remains of it.
 
     Args:
-        settings: of the run.
-        shard: the number of the share that is this process's, and how many there are.
+        settings: the run's settings.
+        shard: the index of this process's share, and the number of shares.
 
     Raises:
-        NotFoundError: there is no model, or there are no files.
-        FailedPreconditionError: the output holds results of another run.
+        NotFoundError: the model or the files do not exist.
+        FailedPreconditionError: the output holds results of a different run.
         InvalidArgumentError: settings are wrong.
     """
     settings.check()
@@ -91,7 +91,7 @@ def plan_run(settings: ScoreSettings, shard: tuple[int, int] = (0, 1)) -> Plan:
     index, count = shard
     mine = parts[index::count]
     summary = Summary(parts=len(mine), swept=output.sweep())
-    # Each share looks at all files, and the first tells of those that cannot be cut.
+    # Every share lists all files, and the first one reports those that cannot be split.
     summary.errors += list(problems.values()) if index == 0 else []
     there = output.names()
     left = []
@@ -112,17 +112,17 @@ def run_plan(
     report: Callable[[int], object] = lambda _: None,
     finished: Callable[[PartResult], object] = lambda _: None,
 ) -> Summary:
-    """Do what is left.
+    """Run the remaining parts.
 
     Args:
-        plan: from `plan_run`.
-        workers: processes; with one, this one does it.
-        engine: who does it instead: settings, parts and `report` to results in any order.
-        report: told how many rows more are done.
-        finished: told of each part.
+        plan: the result of `plan_run`.
+        workers: the number of processes; with 1, this process does the work.
+        engine: runs the parts instead: (settings, parts, report) -> results in any order.
+        report: called with the number of further rows that are done.
+        finished: called with the result of each part.
 
     Raises:
-        OpError: the model cannot run, or results cannot be written. What is done is kept.
+        OpError: the model cannot run, or results cannot be written. Finished parts are kept.
     """
     summary = plan.summary
     by_target = {part.target: part for part in plan.parts}

@@ -1,4 +1,4 @@
-"""The record of how a folder's results were made: a run that would mix others in is refused."""
+"""The record of a folder's settings: a run with others, which would mix results, is refused."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ _TOLD = {"finite": "--refuse-nan", "model": "MODEL", "tags": "--tags", "outputs"
 
 
 def claim(output: Output, recorded: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Write down what a run is made with, or compare it with what is written.
+    """Write the record of a run, or compare it with the existing one.
 
     Args:
         output: the folder of results.
-        recorded: from `ScoreSettings.recorded`.
-        names: the files of results that the run would have.
+        recorded: the settings from `ScoreSettings.recorded`.
+        names: the files of results that the run would write.
 
     Raises:
-        FailedPreconditionError: the folder holds results of another run, or files of other origin
-            with these names.
+        FailedPreconditionError: the folder holds results of a different run, or files of another
+            origin with these names.
         DataLossError: the record cannot be read.
     """
     found = output.read(RECORD)
     there = output.names() - {RECORD}
     if found is not None and not there and _differences(output, found, recorded):
-        # Nothing was made with what it says: flags may be put right.
+        # No results exist yet, so the settings may be changed.
         output.remove(RECORD)
         found = None
     if found is None:
         strange = sorted(set(names) & there)
         if strange:
             raise FailedPreconditionError(
-                f"{output.shown}/{strange[0]} is there already, and no run of `pinnace score` made "
-                "it\n  Try: another --output"
+                f"{output.shown}/{strange[0]} exists, and was not written by `pinnace score`\n"
+                "  Try: another --output"
             )
         document = {"version": _VERSION, "made_with": dict(recorded)}
         output.create(RECORD, (json.dumps(document, indent=2) + "\n").encode())
-        found = output.read(RECORD)  # another process may have been first
+        found = output.read(RECORD)  # another process may have written it first
     others = _differences(output, found or b"", recorded)
     if others:
         raise FailedPreconditionError(
-            f"{output.shown} holds results of another run: {'; '.join(others)}\n"
+            f"{output.shown} holds results of a different run: {'; '.join(others)}\n"
             "  Try: the same model and flags, or another --output"
         )
 
 
 def check_model(output: Output, model: str, digest: str) -> None:
-    """Refuse a model that is not the one of the run: its files were changed since it began.
+    """Refuse a model whose files were changed since the run began.
 
     Args:
         output: the folder of results.
-        model: its path.
-        digest: of its files, now that they were read.
+        model: the model's path.
+        digest: the digest of its files after they were read.
 
     Raises:
-        FailedPreconditionError: the record names another.
+        FailedPreconditionError: the record has another digest.
     """
     found = output.read(RECORD)
     if found is not None and _differences(output, found, {"model": digest}):
@@ -71,16 +71,16 @@ def check_model(output: Output, model: str, digest: str) -> None:
 
 
 def changed(model: str) -> FailedPreconditionError:
-    """The files of the model are not what they were."""
+    """The error for a model whose files were changed during a run."""
     return FailedPreconditionError(
-        f"{model} was changed while it scored: its files are not those that the run began with\n"
-        "  Try: the model as it was, to go on; or another --output. Give a model to a run that "
-        "nobody overwrites, as a numbered version"
+        f"{model} was changed during the run: its files differ from those at the beginning\n"
+        "  Try: restore the model and run again, or use another --output; numbered versions "
+        "are not overwritten"
     )
 
 
 def _differences(output: Output, found: bytes, recorded: Mapping[str, Any]) -> list[str]:
-    """The entries in which a record differs."""
+    """The entries that differ from the record."""
     try:
         document = json.loads(found)
         version, made_with = document["version"], dict(document["made_with"])
@@ -90,7 +90,7 @@ def _differences(output: Output, found: bytes, recorded: Mapping[str, Any]) -> l
         ) from None
     if version != _VERSION:
         raise FailedPreconditionError(
-            f"{output.shown} holds results of another version of `pinnace score`\n"
+            f"{output.shown} holds results of a different version of `pinnace score`\n"
             "  Try: another --output"
         )
     return [

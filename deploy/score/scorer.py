@@ -1,4 +1,4 @@
-"""The heart: the rows of one part through the model into one file, which is whole or not there."""
+"""Scorer: runs the rows of a part through the model into one file, which is complete or absent."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from pinnace.deploy.score.stores import Output
     from pinnace.deploy.score.writing.writer import Writer
 
-# Rows of a chunk are whole batches, so that these are the same however a file is read.
+# Chunks hold whole batches, so that batches do not depend on how a file is read.
 _CHUNK_ROWS = 4096
-# So many first rows, all bad, mean that the file is not for this model.
+# If this many first rows are all bad, the file does not belong to this model.
 _HOPELESS = 1000
 
 
@@ -53,10 +53,10 @@ class PartResult:
     """The outcome of a part.
 
     Attributes:
-        target: name of its file of results.
-        rows: how many have results.
-        bad: how many have none, and stand in a file of their own.
-        error: why there is no file at all; None if there is one.
+        target: the name of its file of results.
+        rows: the number of rows with results.
+        bad: the number of rows without results, which are in a file of their own.
+        error: why the part has no file of results; None if it has one.
     """
 
     target: str
@@ -66,13 +66,13 @@ class PartResult:
 
 
 class Scorer:
-    """A loaded model and where its results go.
+    """A loaded model, and the place of its results.
 
     Args:
-        settings: of the run.
+        settings: the run's settings.
 
     Raises:
-        OpError: the model cannot be loaded, or does not take rows; the output is no folder.
+        OpError: the model cannot be loaded, or does not take rows; or the output is not a folder.
     """
 
     def __init__(self, settings: ScoreSettings) -> None:
@@ -96,19 +96,19 @@ class Scorer:
                 f"--keep: {twice[0]!r} is also an output of the model\n  Try: --outputs with others"
             )
         self._output: Output = open_output(settings.output)
-        # Each process loads by itself, and some begin late.
+        # Each process loads the model itself, some of them later than others.
         self._identities = identities(self._runner.path)
         check_model(self._output, settings.model, fingerprint(self._runner.path))
 
     def score(self, part: Part, report: Callable[[int], object] = lambda _: None) -> PartResult:
-        """Score a part: its file of results appears whole, or not at all.
+        """Score a part; its file of results appears complete or not at all.
 
         Args:
-            part: from `list_parts`.
-            report: told how many rows are done, now and then.
+            part: a part from `list_parts`.
+            report: called from time to time with the number of rows that are done.
 
         Returns:
-            What became of it; a source that cannot be read is an error in it.
+            The result; if the source cannot be read, it holds the error.
 
         Raises:
             OpError: results cannot be written, or the model cannot run.
@@ -149,16 +149,16 @@ class Scorer:
         return PartResult(part.target, rows, troubles.count)
 
     def _check_unchanged(self) -> None:
-        """Refuse results of a model whose files changed: ONNX Runtime maps large weights.
+        """Refuse the results if the model's files changed, as ONNX Runtime maps large weights.
 
-        All others were read whole.
+        Other files were read completely at the beginning.
         """
         is_mapped = self._runner.path.suffix == ".onnx"
         if is_mapped and identities(self._runner.path) != self._identities:
             raise changed(self._settings.model)
 
     def _takes_records(self) -> bool:
-        """Whether the model parses Examples by itself: its one input is a string for each row."""
+        """Whether the model parses Examples itself: its only input is a string per row."""
         specs = list(self._batches.specs.values())
         return (
             len(specs) == 1
@@ -168,7 +168,7 @@ class Scorer:
         )
 
     def _kept(self, part: Part, names: Sequence[str] | None) -> list[str]:
-        """The columns that are carried over; of pictures always the name of the file."""
+        """The columns that are copied to the results; for images always the file's name."""
         known = [FILE] if part.source.format == PICTURES_FOLDER else names
         for name in self._settings.keep:
             if name not in (known or ()):
@@ -181,7 +181,7 @@ class Scorer:
         self, reader: Reader, part: Part, binding: Binding, kept: list[str]
     ) -> Iterator[Chunk]:
         size = self._batches.size
-        # Batches are large where rows are small.
+        # Chunks are large if rows are small.
         many = max(1, _CHUNK_ROWS // size) if size >= 64 else 1
         rows = reader.chunks(part.begin, part.stop, binding.names, kept, size * many)
         while True:
@@ -199,7 +199,7 @@ class Scorer:
         troubles: _Troubles,
         report: Callable[[int], object],
     ) -> int:
-        """The number of rows that have results now."""
+        """Score a chunk; return the number of rows with results."""
         feeds, bad = binding.feeds(chunk)
         done = 0
         for first in range(0, chunk.count, self._batches.size):
@@ -222,9 +222,9 @@ class Scorer:
 
 
 def _create_staged(output: Output, name: str, stack: contextlib.ExitStack) -> Staged:
-    """A new file, which goes when the block of the stack is left, if it was not published.
+    """A new file, which is removed when the stack is closed unless it was published.
 
-    `enter_context` would tell the stack of it only once it is there.
+    `enter_context` would register it only after its creation.
     """
     staged = output.stage(name)
     stack.push(staged)
@@ -233,12 +233,12 @@ def _create_staged(output: Output, name: str, stack: contextlib.ExitStack) -> St
 
 
 class _UnreadableError(Exception):
-    """The source of a part cannot be read; others may."""
+    """The source of a part cannot be read; other parts may be fine."""
 
 
 @contextlib.contextmanager
 def _reading(part: Part) -> Iterator[None]:
-    """A block that reads the source: what it raises is about that alone."""
+    """A block that reads the source: its errors concern this part only."""
     try:
         try:
             yield
@@ -253,7 +253,7 @@ def _reading(part: Part) -> Iterator[None]:
 
 
 class _Troubles:
-    """The rows of a part that have no results: a file of their own, with the reasons."""
+    """The file of rows of a part without results, with the reasons."""
 
     def __init__(self, output: Output, part: Part, stack: contextlib.ExitStack) -> None:
         self._output = output
@@ -265,7 +265,7 @@ class _Troubles:
         self.first_good: float = float("inf")
 
     def add(self, row: int, reason: str) -> None:
-        """A row, and why it has no result."""
+        """Add a row and its reason."""
         if self._staged is None:
             self._staged = _create_staged(self._output, self._part.bad, self._stack)
             self._first = (row, reason)
@@ -275,9 +275,9 @@ class _Troubles:
         self.count += 1
 
     def give_up_if_hopeless(self, rows: int) -> None:
-        """Stop where a file is not for this model: its first thousand rows are bad.
+        """Raise an error if the first thousand rows are all bad: the file does not fit the model.
 
-        It is asked by numbers of rows, so that the size of batches does not decide.
+        The check counts rows, so that it does not depend on the batch size.
         """
         begun = self._part.begin.row
         if rows + self.count >= _HOPELESS and self.first_good >= begun + _HOPELESS:
@@ -288,14 +288,14 @@ class _Troubles:
 
     @contextlib.contextmanager
     def explaining(self) -> Iterator[None]:
-        """A block that writes rows: of values that cannot be written it says the source."""
+        """A block that writes rows; errors about values name the source."""
         try:
             yield
         except InvalidArgumentError as error:
             raise _UnreadableError(f"{self._part.shown}: {error}") from error
 
     def publish(self) -> None:
-        """Put the file there, before that of the results: what has those is done."""
+        """Publish the file before that of the results, which marks the part as done."""
         if self._staged is None:
             self._output.remove(self._part.bad)
         else:
@@ -315,7 +315,7 @@ def _writing(path: str) -> Iterator[None]:
 
 
 class _Sink:
-    """The file of results for those who write it; the system's errors become this library's."""
+    """The file of results for writers; OSErrors become errors of this library."""
 
     def __init__(self, file: IO[bytes], path: str) -> None:
         self._file = file
@@ -333,7 +333,7 @@ class _Sink:
         return self._file.tell()
 
     def close(self) -> None:
-        """The file is closed by who staged it."""
+        """Do nothing: the owner of the staged file closes it."""
 
     closed = False
     mode = "wb"

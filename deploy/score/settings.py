@@ -1,4 +1,4 @@
-"""Settings of a run of scoring, and those that the results depend on."""
+"""The settings of a scoring run, and those that determine the results."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _PIECE = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class ScoreSettings:
-    """A run of scoring.
+    """The settings of a scoring run.
 
     Attributes:
-        model: path of a SavedModel, or of a file that `pinnace run` takes.
+        model: the path of a SavedModel, or of a file that `pinnace run` takes.
         inputs: paths, patterns, folders and URLs of files.
         output: folder or URL for the results.
-        signature: of the model; `serving_default` or the only one if None.
-        outputs: of the model, that are written; all if there are none.
-        features: columns for inputs, as `--features` has them.
-        keep: columns that are carried over.
-        format: of results, one of `OUTPUT_FORMATS`; that of the sources if None.
-        input_format: one of `INPUT_FORMATS`; None reads it off the files' names.
-        batch_size: rows of a run of the model; None chooses it by the size of a row.
-        rows_per_part: files with more rows become several parts; None makes none.
-        finite: whether NaN and infinite values in inputs are bad rows.
-        image_scale: values of pictures for inputs of floats, a key of `SCALES`.
-        tags: which of several graphs.
-        allow_io: let the model's ops reach files.
+        signature: the signature's name; None for `serving_default` or the only one.
+        outputs: names of the outputs to write; all if empty.
+        features: columns for inputs, in the form of `--features`.
+        keep: columns that are copied to the results.
+        format: the format of results, one of `OUTPUT_FORMATS`; None takes that of the sources.
+        input_format: one of `INPUT_FORMATS`; None derives it from the files' names.
+        batch_size: rows per run of the model; None chooses it by the size of a row.
+        rows_per_part: files with more rows are split into several parts; None splits none.
+        finite: whether rows with NaN or infinite inputs are bad.
+        image_scale: the scaling of images for float inputs, a key of `SCALES`.
+        tags: the tags of the graph, if there are several.
+        allow_io: whether the model's ops may access files.
     """
 
     model: str
@@ -58,10 +58,10 @@ class ScoreSettings:
     allow_io: bool = False
 
     def check(self) -> None:
-        """Refuse values that no run can have.
+        """Refuse invalid settings.
 
         Raises:
-            InvalidArgumentError: one is not allowed.
+            InvalidArgumentError: a setting is invalid.
         """
         for option, value, allowed in (
             ("--format", self.format, OUTPUT_FORMATS),
@@ -79,19 +79,19 @@ class ScoreSettings:
             if count is not None and count < 1:
                 raise InvalidArgumentError(f"{option} must be at least 1, got {count}")
         if not self.inputs:
-            raise InvalidArgumentError("--input is missing: which files are to be scored?")
+            raise InvalidArgumentError("--input must name at least one file, got none")
         for place in self.inputs:
             check_place("--input", place)
         check_place("--output", self.output)
 
     def recorded(self) -> dict[str, Any]:
-        """The settings that determine the results: two runs with the same give the same files.
+        """The settings that determine the results: runs with equal ones write equal files.
 
-        Where the model and the data are, how large batches are and who does which part is not
-        among it.
+        The locations of model and data, the batch size and the distribution of the parts are not
+        among them.
 
         Raises:
-            NotFoundError: there is no model.
+            NotFoundError: the model does not exist.
         """
         return {
             "model": fingerprint(Path(self.model)),
@@ -109,10 +109,10 @@ class ScoreSettings:
 
 
 def fingerprint(model: Path) -> str:
-    """A sum of a model's files: their names and contents.
+    """A digest of the names and contents of a model's files.
 
     Raises:
-        NotFoundError: there is no model.
+        NotFoundError: the model does not exist.
     """
     found = blake2b(digest_size=16)
     for name, file in _files_of(model):
@@ -124,10 +124,10 @@ def fingerprint(model: Path) -> str:
 
 
 def identities(model: Path) -> tuple[tuple[object, ...], ...]:
-    """The identity of each of a model's files: device, number, size and time.
+    """The identity of each of a model's files: device, inode, size and time.
 
     Args:
-        model: its path.
+        model: the model's path.
     """
     found: list[tuple[object, ...]] = []
     with explained("look at", model):
@@ -138,10 +138,10 @@ def identities(model: Path) -> tuple[tuple[object, ...], ...]:
 
 
 def _files_of(model: Path) -> list[tuple[str, Path]]:
-    """The files that a model's answers depend on, with their names in its folder."""
+    """The files that determine a model's outputs, with their names in its folder."""
     path, _ = find_model(model, _KINDS)
     folder = path if path.is_dir() else path.parent
-    # A large ONNX model has its weights in files beside it.
+    # A large ONNX model has its weights in external files.
     found = path.rglob("*") if path.is_dir() else path.parent.glob(f"{path.name}*")
     named = [(one.relative_to(folder).as_posix(), one) for one in sorted(found) if one.is_file()]
     return [

@@ -1,4 +1,4 @@
-"""Which share of the parts a process does: `--shard`, and what schedulers say of it."""
+"""The share of the parts that a process does: `--shard`, and the variables of schedulers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SLURM_FIRST, _SLURM_STEP = "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"
 
 
 def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """The number of a share, from 0, and how many there are.
+    """Parse a share: its index, from 0, and the number of shares.
 
     Args:
-        text: `3/16`; `auto/16`, whose number a Kubernetes Indexed Job or a Slurm array says; or
-            `auto`, where Slurm says both.
-        environment: of the process.
+        text: `3/16`; `auto/16`, with the index from a Kubernetes Indexed Job or a Slurm array; or
+            `auto`, with both numbers from Slurm.
+        environment: the process's environment variables.
 
     Raises:
-        InvalidArgumentError: it is of another form, the number is not below the count, or the
-            environment does not say it.
+        InvalidArgumentError: the text has another form, the index is not below the count, or the
+            environment lacks the numbers.
     """
     match = _FORM.fullmatch(text.strip())
     if match is None or (match["index"] != "auto" and match["count"] is None):
@@ -41,12 +41,12 @@ def parse_shard(text: str, environment: Mapping[str, str] = os.environ) -> tuple
         index, count = int(match["index"]), int(match["count"])
     if count is None:
         raise InvalidArgumentError(
-            f"--shard {text}: {_KUBERNETES} says which share this is, and nothing says how many "
-            "there are\n  Try: --shard auto/N with the completions of the Job"
+            f"--shard {text}: {_KUBERNETES} gives the index of the share, but not the number of "
+            "shares\n  Try: --shard auto/N with the completions of the Job"
         )
     if not 0 <= index < count:
         raise InvalidArgumentError(
-            f"--shard {text}: shares are counted from 0, and share {index} is not one of {count}"
+            f"--shard {text}: the index is counted from 0 and must be below {count}, got {index}"
         )
     return index, count
 

@@ -1,4 +1,4 @@
-"""Files in the making: hidden beside their place, whole when they get their name."""
+"""Staged files: hidden beside their target while they are written, then renamed."""
 
 from __future__ import annotations
 
@@ -22,35 +22,34 @@ _PREFIX, _ENDING = ".pinnace-score-", ".tmp"
 
 
 class Staged:
-    """A hidden file to be, which its process holds locked from `create` for as long as it lives.
+    """A hidden temporary file, which its process keeps locked from `create` on as long as it lives.
 
-    A signal may raise between any two steps of Python. Who must leave no file behind says first
-    that it is to be discarded, and creates it then: `with` does so, and
-    `stack.push(staged); staged.create()`.
+    A signal may raise between any two bytecodes. Code that must not leave a file behind registers
+    its removal before it is created: `with` does so, and `stack.push(staged); staged.create()`.
 
     Args:
-        folder: where it will be; it must exist.
+        folder: the folder of the target, which must exist.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Known before it is there, so that `discard` finds it whenever it is asked.
+        # Set before the file exists, so that `discard` always finds it.
         self.path = _new_path(folder)
         self._file: IO[bytes] | None = None
         self._is_published = False
 
     @property
     def file(self) -> IO[bytes]:
-        """It, open for reading and writing."""
+        """The file, open for reading and writing."""
         if self._file is None:
-            raise RuntimeError(f"{self.path} is not created")
+            raise RuntimeError(f"{self.path} was not created")
         return self._file
 
     def create(self) -> None:
-        """Have the file.
+        """Create the file.
 
         Raises:
-            OpError: the folder is not writable, or its disk full.
+            OpError: the folder is not writable, or the disk is full.
         """
         with explained("write", self._folder):
             while not self._try_to_create():
@@ -58,7 +57,7 @@ class Staged:
                 self.path = _new_path(self._folder)
 
     def _try_to_create(self) -> bool:
-        """Make a file and lock it; False if another process swept it before it was locked."""
+        """Create and lock a file; False if another process removed it before it was locked."""
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
         self._file = os.fdopen(os.open(self.path, flags, 0o666), "w+b")
         if fcntl is None:
@@ -69,25 +68,25 @@ class Staged:
         except (BlockingIOError, FileNotFoundError):
             return False
         except OSError:
-            return True  # a file system without locks: no sweep can lock it either
+            return True  # without file locks no other process can sweep it
 
     def publish(self, target: Path) -> None:
-        """Give it its name, once it is on disk; what was there is replaced.
+        """Sync the file and rename it to the target, which is replaced.
 
         Raises:
-            OpError: the disk is full, or the folder gone.
+            OpError: the disk is full, or the folder was removed.
         """
         with explained("write", target):
             sync_file(self.file)
             if fcntl is None:
-                self.file.close()  # Windows gives open files no other name
+                self.file.close()  # Windows cannot rename open files
             self.path.replace(target)
             self._is_published = True
             self.file.close()
             sync_folder(target.parent)
 
     def finish(self) -> None:
-        """Have all that was written in the file, for who opens it by its path.
+        """Flush the file, for readers that open it by its path.
 
         Raises:
             OpError: the disk is full.
@@ -96,12 +95,12 @@ class Staged:
             self.file.flush()
 
     def discard(self) -> None:
-        """Remove it, if it is there and was not published."""
+        """Remove the file unless it was published or does not exist."""
         if not self._is_published:
             with contextlib.suppress(OSError):
                 self.path.unlink()
         if self._file is not None:
-            with contextlib.suppress(OSError):  # what is not yet written may find no space again
+            with contextlib.suppress(OSError):  # buffered data may find no space again
                 self._file.close()
 
     def __enter__(self) -> Self:
@@ -117,10 +116,10 @@ class Staged:
 
 
 def sweep(folder: Path) -> int:
-    """Remove what dead processes left in a folder; how many files that were.
+    """Remove the files of dead processes in a folder; return their number.
 
-    A file whose process lives is locked, wherever that process runs. Where the system knows no
-    such locks, nothing is removed.
+    The file of a living process is locked, also on other machines. On systems without file locks
+    nothing is removed.
     """
     count = 0
     if fcntl is None:

@@ -1,4 +1,4 @@
-"""Folders of this machine and of object stores: what is in them, and files put there whole."""
+"""Local folders and object stores: listing files, and publishing complete ones."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _FILE_URL = "file://"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file.
+    """A file that was found.
 
     Attributes:
-        name: below the folder that was asked for, with `/`.
+        name: its path below the folder, with `/`.
         location: its path or URL.
     """
 
@@ -44,22 +44,22 @@ class Found:
 
 
 def is_url(text: str) -> bool:
-    """Whether a place is in a store and not on this machine."""
+    """Whether a location is in a store."""
     return _URL.match(text) is not None and not text.startswith(_FILE_URL)
 
 
 def local_path(text: str) -> str:
-    """A path that may be written as a `file://` URL."""
+    """A local path, which may be given as a `file://` URL."""
     return text.removeprefix(_FILE_URL)
 
 
 def find_files(pattern: str) -> list[Found]:
-    """The files that a path, a pattern with `*`, `?`, `[` and `**`, or a folder means, by name.
+    """Find the files of a path, a pattern with `*`, `?`, `[` and `**`, or a folder, sorted by name.
 
-    Hidden files, and those that begin with `_`, are no data: they are left out of folders.
+    Hidden files, and those that begin with `_`, are ignored in folders.
 
     Raises:
-        NotFoundError: there are none.
+        NotFoundError: no file matches.
         UnavailableError: the store does not answer.
     """
     found = _find_in_store(pattern) if is_url(pattern) else _find_here(local_path(pattern))
@@ -69,10 +69,10 @@ def find_files(pattern: str) -> list[Found]:
 
 
 def open_location(location: str) -> IO[bytes]:
-    """A file of this machine or of a store, open for reading; it can be sought in.
+    """Open a local file or one in a store for reading; the result is seekable.
 
     Raises:
-        NotFoundError: it is gone.
+        NotFoundError: the file does not exist.
         UnavailableError: the store does not answer.
     """
     if not is_url(location):
@@ -87,7 +87,7 @@ def open_location(location: str) -> IO[bytes]:
 
 
 class _Asked(io.RawIOBase):
-    """A file of a store whose errors are those of this library."""
+    """A file of a store that raises errors of this library."""
 
     def __init__(self, file: Any, location: str) -> None:
         self._file = file
@@ -120,51 +120,51 @@ class _Asked(io.RawIOBase):
 
 
 class Output(Protocol):
-    """Where results go.
+    """A place that results are written to.
 
     Attributes:
-        shown: for messages.
+        shown: its name in messages.
     """
 
     shown: str
 
     def names(self) -> set[str]:
-        """The files in it, but hidden ones, by their names with `/`."""
+        """The names of its files with `/`, without hidden ones."""
 
     def read(self, name: str) -> bytes | None:
-        """A small file; None if it is not there."""
+        """The content of a small file; None if it does not exist."""
 
     def stage(self, name: str) -> Staged:
-        """A file in the making that can become the one of that name."""
+        """A staged file that can be published under the name."""
 
     def publish(self, staged: Staged, name: str) -> None:
-        """Put it there, whole."""
+        """Publish a complete file."""
 
     def create(self, name: str, content: bytes) -> None:
-        """Put a small file there, unless there is one."""
+        """Write a small file unless it exists."""
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
 
     def sweep(self) -> int:
-        """Remove files in the making of dead processes; how many."""
+        """Remove staged files of dead processes; return their number."""
 
     def contains(self, location: str) -> bool:
         """Whether a file is below it."""
 
 
 def open_output(place: str) -> Output:
-    """The folder that results go to; it is made.
+    """Open the folder of the results; it is created if it does not exist.
 
     Raises:
-        FailedPreconditionError: it is no folder.
+        FailedPreconditionError: the path is not a folder.
         UnavailableError: the store does not answer.
     """
     return StoreOutput(place) if is_url(place) else FolderOutput(Path(local_path(place)))
 
 
 class FolderOutput:
-    """A folder of this machine."""
+    """A local folder."""
 
     def __init__(self, folder: Path) -> None:
         self.shown = os.fspath(folder)
@@ -175,11 +175,11 @@ class FolderOutput:
             folder.mkdir(parents=True, exist_ok=True)
 
     def names(self) -> set[str]:
-        """As `Output.names`."""
+        """See `Output.names`."""
         return {one.name for one in _walk(self._folder, hidden=False)}
 
     def read(self, name: str) -> bytes | None:
-        """As `Output.read`."""
+        """See `Output.read`."""
         with explained("read", self._folder / name):
             try:
                 return (self._folder / name).read_bytes()
@@ -187,18 +187,18 @@ class FolderOutput:
                 return None
 
     def stage(self, name: str) -> Staged:
-        """As `Output.stage`: in the folder that the file will be in."""
+        """See `Output.stage`; the temporary file is in the folder of the final one."""
         folder = (self._folder / name).parent
         with explained("make", folder):
             folder.mkdir(parents=True, exist_ok=True)
         return Staged(folder)
 
     def publish(self, staged: Staged, name: str) -> None:
-        """As `Output.publish`: it gets another name."""
+        """See `Output.publish`; the file is renamed."""
         staged.publish(self._folder / name)
 
     def create(self, name: str, content: bytes) -> None:
-        """As `Output.create`: of several processes one is first."""
+        """See `Output.create`; if several processes call it at once, one of them writes."""
         with explained("write", self._folder / name), self.stage(name) as staged:
             staged.file.write(content)
             staged.finish()
@@ -206,31 +206,31 @@ class FolderOutput:
                 (self._folder / name).hardlink_to(staged.path)
             except FileExistsError:
                 return
-            except OSError:  # a file system without such links
+            except OSError:  # a file system without hard links
                 if not (self._folder / name).exists():
                     staged.publish(self._folder / name)
 
     def remove(self, name: str) -> None:
-        """As `Output.remove`."""
+        """See `Output.remove`."""
         with explained("remove", self._folder / name):
             (self._folder / name).unlink(missing_ok=True)
 
     def sweep(self) -> int:
-        """As `Output.sweep`."""
+        """See `Output.sweep`."""
         folders = [self._folder, *(path for path in self._folder.rglob("*") if path.is_dir())]
         return sum(sweep(folder) for folder in folders)
 
     def contains(self, location: str) -> bool:
-        """As `Output.contains`."""
+        """See `Output.contains`."""
         if is_url(location):
             return False
         return Path(location).resolve().is_relative_to(self._folder.resolve())
 
 
 class StoreOutput:
-    """A folder of an object store. Nothing can be renamed there: files are put under their keys.
+    """A folder of an object store, which cannot rename: files are uploaded under their keys.
 
-    They are written on this machine, in the folder for temporary files, and sent when complete.
+    They are written to a local temporary folder, and uploaded when complete.
     """
 
     def __init__(self, url: str) -> None:
@@ -242,7 +242,7 @@ class StoreOutput:
         self._path = path.rstrip("/")
 
     def names(self) -> set[str]:
-        """As `Output.names`."""
+        """See `Output.names`."""
         with self._asking():
             self._store.invalidate_cache()
             try:
@@ -253,7 +253,7 @@ class StoreOutput:
         return {name for name in below if name and not _is_hidden(name, ".")}
 
     def read(self, name: str) -> bytes | None:
-        """As `Output.read`."""
+        """See `Output.read`."""
         with self._asking():
             self._store.invalidate_cache()
             try:
@@ -262,33 +262,33 @@ class StoreOutput:
                 return None
 
     def stage(self, name: str) -> Staged:
-        """As `Output.stage`: on this machine."""
+        """See `Output.stage`; the temporary file is on this machine."""
         del name
         return Staged(Path(tempfile.gettempdir()))
 
     def publish(self, staged: Staged, name: str) -> None:
-        """As `Output.publish`: sent in one piece, or in pieces that count when all are there."""
+        """See `Output.publish`; an upload in parts becomes visible when all parts are there."""
         staged.finish()
         with self._asking(name):
             self._store.put_file(os.fspath(staged.path), f"{self._path}/{name}")
 
     def create(self, name: str, content: bytes) -> None:
-        """As `Output.create`; of two processes at one time both may write, and should read it."""
+        """See `Output.create`; concurrent callers may all write, so read the file afterwards."""
         if self.read(name) is None:
             with self._asking(name):
                 self._store.pipe_file(f"{self._path}/{name}", content)
 
     def remove(self, name: str) -> None:
-        """As `Output.remove`."""
+        """See `Output.remove`."""
         with self._asking(name), contextlib.suppress(FileNotFoundError):
             self._store.rm_file(f"{self._path}/{name}")
 
     def sweep(self) -> int:
-        """As `Output.sweep`."""
+        """See `Output.sweep`."""
         return sweep(Path(tempfile.gettempdir()))
 
     def contains(self, location: str) -> bool:
-        """As `Output.contains`."""
+        """See `Output.contains`."""
         return location.startswith(f"{self._url}/")
 
     @contextlib.contextmanager
@@ -298,7 +298,7 @@ class StoreOutput:
         try:
             with asking(self._url, f"{self.shown}/{name}".rstrip("/")):
                 yield
-        except NotFoundError as error:  # a bucket that is not there
+        except NotFoundError as error:  # the bucket does not exist
             raise UnavailableError(str(error)) from None
 
 
@@ -310,11 +310,11 @@ def _find_here(pattern: str) -> list[Found]:
         return [Found(path.name, pattern)] if path.exists() else []
     root = Path(*_fixed(Path(pattern).parts))
     found: list[Found] = []
-    for text in glob.glob(pattern, recursive=True):  # noqa: PTH207 - patterns from `/` on, too
+    for text in glob.glob(pattern, recursive=True):  # noqa: PTH207 - absolute patterns
         path = Path(text)
         name = path.relative_to(root).as_posix()
         if path.is_dir():
-            if not pattern.endswith("**"):  # else its files match themselves
+            if not pattern.endswith("**"):  # else all files match
                 found += [
                     Found(f"{name}/{one.name}", one.location) for one in _walk(path, hidden=True)
                 ]
@@ -324,7 +324,7 @@ def _find_here(pattern: str) -> list[Found]:
 
 
 def _fixed(parts: tuple[str, ...]) -> list[str]:
-    """The first parts of a pattern, up to the first that is none of a path."""
+    """The first parts of a pattern, up to the first one with a wildcard."""
     found: list[str] = []
     for part in parts[:-1]:
         if _WILD.search(part):
@@ -357,7 +357,7 @@ def _find_in_store(pattern: str) -> list[Found]:
 
 
 def _walk(folder: Path, *, hidden: bool) -> Iterator[Found]:
-    """The files below a folder; `hidden` leaves out those that begin with `_`, too."""
+    """Yield the files below a folder; `hidden=False` also skips names that begin with `_`."""
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if not _is_hidden(name, "._" if hidden else ".") and path.is_file():
@@ -377,10 +377,10 @@ def _shown(place: str) -> str:
 
 
 def check_place(option: str, place: str) -> None:
-    """Refuse a place that cannot be one.
+    """Refuse an empty location.
 
     Raises:
-        InvalidArgumentError: it is empty.
+        InvalidArgumentError: the location is empty.
     """
     if not place.strip():
-        raise InvalidArgumentError(f"{option} must be a folder, a file or a URL, got nothing")
+        raise InvalidArgumentError(f"{option} must be a folder, a file or a URL, got ''")

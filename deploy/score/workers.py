@@ -1,7 +1,7 @@
-"""Processes that score parts: each is given the next one when it has done its last.
+"""Worker processes that score parts: each gets the next part when it has finished one.
 
-A process that dies is replaced, and its part given to another, once: what it had not finished was
-never there. Processes end with the one that started them.
+A process that dies is replaced, and its part is given to another process once: unfinished files are
+never visible. Workers end with the process that started them.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def score_in_processes(
     count: int,
     report: Callable[[int], object] = lambda _: None,
 ) -> Iterator[PartResult]:
-    """The results of all parts, in the order in which they are done.
+    """Yield the results of all parts in the order in which they finish.
 
     Args:
-        settings: of the run; each process loads the model.
-        parts: from `list_parts`.
-        count: of processes.
-        report: told how many rows more are done.
+        settings: the run's settings; each process loads the model.
+        parts: parts from `list_parts`.
+        count: the number of processes.
+        report: called with the number of further rows that are done.
 
     Raises:
         OpError: the model cannot be loaded, or results cannot be written.
@@ -72,7 +72,7 @@ def score_in_processes(
         while any(worker.part is not None for worker in workers):
             busy = {worker.connection: worker for worker in workers if worker.part is not None}
             for ready in wait(list(busy)):
-                worker = busy[ready]  # type: ignore[index]  # these are connections
+                worker = busy[ready]  # type: ignore[index]  # wait returns these connections
                 try:
                     kind, value = worker.connection.recv()
                 except (EOFError, OSError):
@@ -99,7 +99,7 @@ def score_in_processes(
 def _cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # no Linux
+    except AttributeError:  # not on Linux
         return os.cpu_count() or 1
 
 
@@ -117,12 +117,12 @@ def _give(worker: _Worker, work: _Work) -> None:
         worker.part = work.waiting.popleft()
         try:
             worker.connection.send(worker.part)
-        except OSError:  # it is dead: reading from it will say so
+        except OSError:  # the process is dead, which a read will report
             return
 
 
 def _bury(worker: _Worker, work: _Work) -> PartResult | None:
-    """Give the part of a dead process to another; that it failed, if that was tried already."""
+    """Give the part of a dead process to another one; return a failure on the second time."""
     worker.process.join()
     worker.connection.close()
     part, worker.part = worker.part, None
@@ -155,8 +155,8 @@ def _error(kind: Any, text: str) -> OpError:
 
 
 def _work(settings: ScoreSettings, threads: int, connection: Connection) -> None:
-    """The loop of a worker process, until nothing more comes."""
-    # An interrupt reaches all processes of a terminal, and the first one ends the others.
+    """The loop of a worker process, until it receives no more parts."""
+    # Ctrl-C reaches all processes of a terminal; the parent ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with sigterm_raises():
         _score_parts(settings, threads, connection)
@@ -173,7 +173,7 @@ def _score_parts(settings: ScoreSettings, threads: int, connection: Connection) 
             result = scorer.score(part, lambda rows: connection.send((_ROWS, rows)))
             connection.send((_DONE, result))
     except (EOFError, BrokenPipeError):
-        return  # the one that started it is gone
+        return  # the parent process is gone
     except OpError as error:
         connection.send((_FAILED, (type(error), str(error))))
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:

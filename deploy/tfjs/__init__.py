@@ -1,9 +1,9 @@
-"""Models for TensorFlow.js, written and read.
+"""Models of TensorFlow.js, written and read.
 
-`exporting` walks through an export: `graph` puts the program (`deploy/program`) into the ops that
-TensorFlow.js has (`facts`), `files` write it, `checks` run it in TensorFlow.js itself, in Node.
-`reading` makes a function of a graph model, `unfusing` takes its fused nodes apart. `layers` writes
-and reads Keras models as layers models.
+`exporting` runs an export step by step: `graph` lowers the program (`deploy/program`) to the ops
+that TensorFlow.js has (`facts`), `files` serialises, `checks` runs the model in TensorFlow.js, in
+Node. `reading` converts a graph model to a function, and `unfusing` expands its fused nodes.
+`layers` writes and reads Keras models as layers models.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.tfjs.layers.writing import export_layers as export_layers
 
 
-if not TYPE_CHECKING:  # Keras is loaded for those that ask for it
+if not TYPE_CHECKING:  # Keras is imported only if it is used
 
     def __getattr__(name: str) -> Any:
         if name == "export_layers":

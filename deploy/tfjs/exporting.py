@@ -1,4 +1,4 @@
-"""export: freeze, fold, lower, write, run in TensorFlow.js, compare, put in place."""
+"""export: freeze, fold, lower, serialise, run in TensorFlow.js, compare, move into place."""
 
 import logging
 import os
@@ -35,7 +35,7 @@ from pinnace.framework.tensor import Array
 from pinnace.framework.versions import VERSION
 
 GRAPH_MODEL = "graph-model"
-# A run of theirs waits for the result of a node.
+# Ops whose nodes are awaited during a run.
 _ASYNC = frozenset({"StatelessIf", "StatelessWhile", "If", "While", "Where", "ListDiff"})
 _HALVES = (dtypes.float16, dtypes.bfloat16)
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The arguments of `export`, which explains them."""
+    """The arguments of `export`, which documents them."""
 
     folder: Path
     quantize: Quantization | None
@@ -76,49 +76,49 @@ def export(
     labels: Labels | None = None,
     normalization: Scaling | Mapping[str, Scaling] | None = None,
 ) -> TfjsReport:
-    """Write a model as a graph model of TensorFlow.js, checked by TensorFlow.js itself in Node.
+    """Write a model as a graph model of TensorFlow.js, and compare its results in Node.
 
     Args:
-        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
-            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
-        folder: gets `model.json` and the weights in shards; what it held before is replaced.
-        signature: which one; of a model with one signature that one, whatever its name.
-        quantize: how weights of float32 are stored: "float16", or "uint8" or "uint16" with a scale
-            and the least number for each weight. TensorFlow.js computes with float32 all the same.
-        shard_bytes: the size of a file of weights.
-        verify: whether TensorFlow.js is asked to load the model and to give the same outputs, if it
-            is there; if it is not, the report and a line of the log say so.
+        model: the folder of a SavedModel, the file of a frozen graph, a Keras model, a
+            ConcreteFunction, or the result of `saved_model.load` or
+            `saved_model.load_frozen_graph`.
+        folder: the folder for `model.json` and the weight shards; an earlier model is replaced.
+        signature: the name of the signature; None takes the model's only one.
+        quantize: the storage of float32 weights: "float16", or "uint8" or "uint16" with a scale and
+            minimum for each weight. TensorFlow.js computes in float32 in any case.
+        shard_bytes: the size of a weight file.
+        verify: whether to run the model in TensorFlow.js and compare the outputs; if TensorFlow.js
+            is not installed, the report and the log say so.
         runtime: the `node_modules` folder with `@tensorflow/tfjs` (and
-            `@tensorflow/tfjs-backend-wasm`), or the folder it is in; None looks for it here and
-            above.
-        sample: inputs to compare on, by name; None draws some.
-        report: a `.json` or `.md` file that tells the same as what is returned.
-        verify_timeout_s: the longest that one run of the check may take, in seconds.
-        tags: which of several graphs of a folder; None takes the only one, or that for serving.
-        shapes: of inputs by name, None for a size that may be any.
-        allow_random: whether TensorFlow.js may draw where the model draws numbers without a seed of
-            its own.
-        structured_outputs: whether `predict` gives the outputs by name, as an object.
-        page: whether the folder gets a page, too, that runs the model in the browser and checks
-            itself; it loads nothing from elsewhere, and TensorFlow.js is copied beside it.
-        labels: of the page, the names of an output's entries: a file with one a line, the names, or
-            one of these by output; None looks for `labels.txt` in the folder of `model`.
-        normalization: of the page, what pictures become: (mean, standard deviation), which pixels
-            of 0 to 255 are less, and divided by, or that by input. None: what the model begins with
-            says it (`Rescaling`, `Normalization`), else 0 to 1.
+            `@tensorflow/tfjs-backend-wasm`), or the folder that contains it; None searches the
+            current folder and those above.
+        sample: inputs to compare on, by name; None draws random ones.
+        report: a `.json` or `.md` file for the report.
+        verify_timeout_s: the time limit of one run of the comparison, in seconds.
+        tags: the tags of the graph to take; None takes the only one, or that for serving.
+        shapes: shapes of inputs by name, with None for a variable size.
+        allow_random: whether TensorFlow.js may draw random numbers for ops without a fixed seed.
+        structured_outputs: whether `predict` returns the outputs by name, as an object.
+        page: whether to add a web page that runs the model and checks itself; it loads nothing from
+            other hosts, and TensorFlow.js is copied into the folder.
+        labels: for the page, the names of an output's entries: a file with one per line, the names,
+            or either by output name; None looks for `labels.txt` in the folder of `model`.
+        normalization: for the page, the scaling of image inputs, (mean, standard deviation) of
+            pixels of 0 to 255, or one by input name. None takes it from the model's first layers
+            (`Rescaling`, `Normalization`), else 0 to 1.
 
     Returns:
-        What was written and how well it agrees.
+        The files written, and how well the results agree.
 
     Raises:
-        UnimplementedError: the model has ops that cannot be written; the message names all of them
+        UnimplementedError: the model has ops that cannot be written; the message lists all of them
             with their nodes and the lines that called them.
-        NotFoundError: there is no such model or signature, no folder for the folder, or no
-            TensorFlow.js where `runtime` says.
-        InvalidArgumentError: a wrong option, or a weight that is NaN.
-        FailedPreconditionError: the folder holds other things.
-        DeadlineExceededError: a run of the check took too long.
-        InternalError: what was made differs from the model. Nothing is written.
+        NotFoundError: the model or signature does not exist, the parent of `folder` does not exist,
+            or `runtime` has no TensorFlow.js.
+        InvalidArgumentError: an option is wrong, or a weight is NaN.
+        FailedPreconditionError: the folder contains other files.
+        DeadlineExceededError: a run of the comparison took too long.
+        InternalError: the results differ from the model's. Nothing is written.
     """
     refuse_own_files(model, folder)
     check_options(quantize, shard_bytes)
@@ -146,10 +146,10 @@ def export(
 
 
 def check_options(quantize: str | None, shard_bytes: int) -> None:
-    """Refuse wrong options before any work is done.
+    """Refuse wrong options before anything is done.
 
     Raises:
-        InvalidArgumentError: one is wrong.
+        InvalidArgumentError: an option is wrong.
     """
     if quantize is not None and quantize not in KINDS:
         raise InvalidArgumentError(
@@ -157,25 +157,25 @@ def check_options(quantize: str | None, shard_bytes: int) -> None:
         )
     if not isinstance(shard_bytes, int) or isinstance(shard_bytes, bool) or shard_bytes < 1024:
         raise InvalidArgumentError(
-            f"export: shard_bytes must be a number of bytes from 1024 on, got {shard_bytes!r}"
+            f"export: shard_bytes must be at least 1024 (bytes), got {shard_bytes!r}"
         )
 
 
 def check_page_options(*, page: bool, labels: object, normalization: object) -> None:
-    """Refuse what is of a page, where none is asked for.
+    """Refuse options of a page if no page was asked for.
 
     Raises:
-        InvalidArgumentError: it is given.
+        InvalidArgumentError: such an option is given.
     """
     if not page and (labels is not None or normalization is not None):
         raise InvalidArgumentError(
-            "export: labels and a normalization are of the page (page=True), which is not asked "
-            "for; a model of TensorFlow.js has no place for them"
+            "export: labels and normalization need a page (page=True), as a model of TensorFlow.js "
+            "has no place for them"
         )
 
 
 def runtime_for(given: str | os.PathLike[str] | None, *, verify: bool) -> NodeRuntime | None:
-    """TensorFlow.js, if it is asked; a line of the log if it is not there."""
+    """Find TensorFlow.js if it is to be run; log a line if it is not installed."""
     if not verify:
         return None
     found = find_runtime(given)
@@ -219,7 +219,7 @@ def _write(
     options: Options,
     quantize: Quantization | None,
 ) -> int:
-    """Write the files; how many bytes of weights there are."""
+    """Write the files; return the bytes of the weights."""
     manifest, size = write_weights(stage, topology.weights, quantize, options.shard_bytes)
     facts = {name: value for name, value in program.facts.items() if value}
     metadata: dict[str, Any] = {"pinnace": {**facts, "source": program.source}}
@@ -243,7 +243,7 @@ class _Found:
     """The result of a check.
 
     Attributes:
-        slack: what is allowed beside the tolerance: TensorFlow.js does not round to half precision.
+        slack: an addition to the tolerance, as TensorFlow.js does not round to half precision.
     """
 
     checked: dict[str, str]
@@ -271,8 +271,8 @@ def _check(
     if options.quantize is None:
         _compare(stage, program, runs, options, drawn, found)
         return found
-    # What is wrong with the graph is seen with the weights that were given; the weights that are
-    # written are the ones that pinnace itself reads from the folder.
+    # The graph is verified with the original weights; the files hold the weights that pinnace
+    # itself reads back.
     exact = stage / "exact"
     exact.mkdir()
     _write(exact, program, topology, options, None)
@@ -292,11 +292,11 @@ def _check(
 
 
 def _shown(stage: Path, program: Program, options: Options) -> list[Run]:
-    """Runs for the page, with what comes out with the weights that are in the folder."""
+    """Runs for the page, with the outputs for the weights in the folder."""
     with reference(plain=program.is_ours):
         runs = list(runs_of(program, options.sample))
         if options.runtime is not None:
-            # Of inputs that it does not take, such as loops without a turn, the report tells.
+            # The report lists inputs that TensorFlow.js does not take, such as loops without steps.
             feeds = [dict(zip(program.inputs, run.inputs, strict=True)) for run in runs]
             ran = run_in_node(options.runtime, "cpu", stage, feeds, limit_s=program.limit_s)
             pairs = zip(runs, ran.results, strict=False)
@@ -315,7 +315,7 @@ def _shown(stage: Path, program: Program, options: Options) -> list[Run]:
 
 
 def _read_back(stage: Path, program: Program) -> Program:
-    """The model with the weights that are in the folder; inputs and outputs in its own order."""
+    """The model with the weights in the folder, and inputs and outputs in the program's order."""
     concrete = load(stage)
     return replace(
         program,
@@ -328,13 +328,13 @@ def _read_back(stage: Path, program: Program) -> Program:
 
 
 def _fed(program: Program, read: Program, arrays: Sequence[Array]) -> list[Array]:
-    """Inputs of the one in the order of the other."""
+    """Inputs of one program in the order of the other's."""
     named = dict(zip(program.inputs, arrays, strict=True))
     return [named[name] for name in read.inputs]
 
 
 def _moved(program: Program, runs: Sequence[Run], read: Program) -> dict[str, tuple[float, float]]:
-    """The change of the outputs under other weights."""
+    """The change of the outputs by quantised weights."""
     found = {name: (0.0, 0.0) for name, spec in program.outputs.items() if spec.dtype.is_floating}
     for run in runs:
         results = dict(zip(read.outputs, read.run(_fed(program, read, run.inputs)), strict=True))

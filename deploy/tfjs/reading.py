@@ -1,7 +1,7 @@
 """Graph models of TensorFlow.js as functions: `model.json` and its shards become a GraphDef.
 
-Nothing in the files is believed: sizes are compared with the files before memory is taken, and
-names of files lead nowhere but into the folder.
+Sizes are compared with the files before memory is allocated, and file names must not lead out of
+the folder.
 """
 
 import json
@@ -43,15 +43,15 @@ from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 GRAPH, LAYERS = "graph-model", "layers-model"
-_MOST_JSON = 1 << 29  # bytes of a model.json; graphs of large models have some megabytes
-_MOST_WEIGHTS = (1 << 31) - (1 << 26)  # a GraphDef holds less than 2 GiB
+_MOST_JSON = 1 << 29  # bytes of a model.json; large models have some megabytes
+_MOST_WEIGHTS = (1 << 31) - (1 << 26)  # a GraphDef must be smaller than 2 GiB
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
-    """The `model.json` of a path that is it, or its folder.
+    """The `model.json` at a path or in the folder at the path.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such file.
     """
     place = Path(path)
     found = place / MODEL_FILE if place.is_dir() else place
@@ -61,31 +61,31 @@ def model_file(path: str | os.PathLike[str]) -> Path:
 
 
 def read_content(path: str | os.PathLike[str]) -> tuple[Path, dict[str, Any]]:
-    """The file of a model, and what it says.
+    """The file of a model, and its JSON.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is damaged.
-        InvalidArgumentError: it is something else.
+        NotFoundError: the file does not exist.
+        DataLossError: the file is damaged.
+        InvalidArgumentError: the file is not a model.json.
     """
     file = model_file(path)
     with explained("read", file), open_regular(file) as opened:
         data = opened.read(_MOST_JSON + 1)
     if len(data) > _MOST_JSON:
         raise InvalidArgumentError(
-            f"{file} has more than {_MOST_JSON:,} bytes: it is no model.json"
+            f"{file} has more than {_MOST_JSON:,} bytes: it is not a model.json"
         )
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise DataLossError(f"{file} is damaged: it is no JSON: {error}") from error
+        raise DataLossError(f"{file} is damaged: it is not JSON: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("modelTopology"), dict):
-        raise InvalidArgumentError(f"{file} is no model of TensorFlow.js: it has no modelTopology")
+        raise InvalidArgumentError(f"{file} is not a TensorFlow.js model: it has no modelTopology")
     return file, content
 
 
 def kind_of(content: Mapping[str, Any]) -> str:
-    """`GRAPH` or `LAYERS`: old files do not say it."""
+    """`GRAPH` or `LAYERS`; old files do not state their format."""
     said = content.get("format")
     if said in (GRAPH, LAYERS):
         return str(said)
@@ -93,19 +93,19 @@ def kind_of(content: Mapping[str, Any]) -> str:
 
 
 def load(path: str | os.PathLike[str]) -> ConcreteFunction:
-    """A graph model of TensorFlow.js as a function, with its weights as constants.
+    """Load a graph model of TensorFlow.js as a function, with its weights as constants.
 
     Args:
         path: `model.json`, or its folder.
 
     Returns:
-        A concrete function, called with the inputs of the signature by name; its results are by
-        name too. Dtypes are those of TensorFlow: what TensorFlow.js runs as int32 may be int64.
+        A concrete function that takes and returns tensors by the signature's names. Types are
+        TensorFlow's: tensors that TensorFlow.js computes as int32 may be int64.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is damaged.
-        InvalidArgumentError: it is no graph model.
+        NotFoundError: the file does not exist.
+        DataLossError: the file is damaged.
+        InvalidArgumentError: it is not a graph model.
         UnimplementedError: it has ops of TensorFlow.js' own.
     """
     file, content = read_content(path)
@@ -124,14 +124,14 @@ def load(path: str | os.PathLike[str]) -> ConcreteFunction:
 
 
 def write_saved_model(path: str | os.PathLike[str], folder: Path) -> None:
-    """A graph model of TensorFlow.js as the folder of a SavedModel.
+    """Convert a graph model of TensorFlow.js to a SavedModel.
 
     Args:
         path: `model.json`, or its folder.
-        folder: where; it is made.
+        folder: the SavedModel to write.
 
     Raises:
-        OpError: as for `load`.
+        OpError: see `load`.
     """
     file, content = read_content(path)
     message = SavedModel(saved_model_schema_version=1)
@@ -141,11 +141,11 @@ def write_saved_model(path: str | os.PathLike[str], folder: Path) -> None:
 
 
 def meta_graph(file: Path, content: Mapping[str, Any]) -> MetaGraphDef:
-    """The graph with its weights and its signature.
+    """The MetaGraphDef with weights and signature.
 
     Args:
         file: `model.json`.
-        content: of it.
+        content: its JSON.
     """
     where = str(file)
     if kind_of(content) != GRAPH:
@@ -158,11 +158,11 @@ def meta_graph(file: Path, content: Mapping[str, Any]) -> MetaGraphDef:
         raise InvalidArgumentError(f"{where}: modelTopology has no nodes")
     weights = read_weights(file.parent, content.get("weightsManifest", []), where)
     if sum(array.nbytes for array in weights.values() if array.dtype != object) > _MOST_WEIGHTS:
-        raise UnimplementedError(f"{where} has 2 GiB of weights or more, which no GraphDef holds")
+        raise UnimplementedError(f"{where} has 2 GiB of weights or more, too many for a GraphDef")
     _fill(graph, weights, where)
     for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
         if len({node.name for node in nodes}) != len(nodes):
-            raise InvalidArgumentError(f"{where}: two nodes of its graph have one name")
+            raise InvalidArgumentError(f"{where}: two nodes of its graph have the same name")
     meta = MetaGraphDef()
     signature = _signature(content, graph, where)
     first = content.get("modelInitializer")
@@ -193,7 +193,7 @@ def _parse(content: Any, message: Any, where: str) -> Any:
 
 
 def _fill(graph: GraphDef, weights: Mapping[str, Array], where: str) -> None:
-    """Put the weights into the constants."""
+    """Put the weights into the graph's constants."""
     for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
         for node in nodes:
             if node.op != "Const":
@@ -201,7 +201,7 @@ def _fill(graph: GraphDef, weights: Mapping[str, Array], where: str) -> None:
             if node.name not in weights:
                 if node.attr["value"].tensor.ByteSize() and _holds_values(node):
                     continue
-                raise DataLossError(f"{where}: no weights for the constant {node.name!r}")
+                raise DataLossError(f"{where}: there are no weights for the constant {node.name!r}")
             array = weights[node.name]
             wanted = decode_dtype(node.attr["dtype"].type, f"{where}: node {node.name!r}")
             node.attr["value"].tensor.CopyFrom(_tensor(array, wanted, node.name, where))
@@ -216,7 +216,7 @@ def _holds_values(node: NodeDef) -> bool:
 
 
 def _tensor(array: Array, wanted: DType, name: str, where: str) -> Any:
-    """The weight in the dtype of the graph: TensorFlow.js has fewer."""
+    """The weight in the graph's type, as TensorFlow.js has fewer types."""
     is_text = array.dtype == object
     if is_text != (wanted is dtypes.string):
         raise InvalidArgumentError(
@@ -235,7 +235,7 @@ def _tensor(array: Array, wanted: DType, name: str, where: str) -> Any:
 
 
 def _signature(content: Mapping[str, Any], graph: GraphDef, where: str) -> SignatureDef:
-    """The inputs and outputs; without a signature, the ends of the graph."""
+    """The signature, completed with the graph's ends if inputs or outputs are missing."""
     told = content.get("userDefinedMetadata")
     given = content.get("signature")
     if isinstance(told, dict) and isinstance(told.get("signature"), dict):
@@ -251,7 +251,7 @@ def _signature(content: Mapping[str, Any], graph: GraphDef, where: str) -> Signa
             name = tensor.name.partition(":")[0]
             if name not in nodes:
                 raise InvalidArgumentError(
-                    f"{where}: the signature's {key!r} is {tensor.name!r:.120}, which is no node"
+                    f"{where}: the signature's {key!r} is {tensor.name!r:.120}, which is not a node"
                 )
             if not tensor.dtype:
                 tensor.dtype = nodes[name].attr["dtype"].type or nodes[name].attr["T"].type
@@ -263,7 +263,7 @@ def _signature(content: Mapping[str, Any], graph: GraphDef, where: str) -> Signa
 
 
 def _plain_side(side: Any) -> dict[str, Any]:
-    """The inputs or outputs that are tensors, not tables."""
+    """The inputs or outputs that are tensors, without tables."""
     entries = side.items() if isinstance(side, dict) else ()
     return {
         _key(key): one for key, one in entries if isinstance(one, dict) and "resourceId" not in one
@@ -271,7 +271,7 @@ def _plain_side(side: Any) -> dict[str, Any]:
 
 
 def _add_ends(found: SignatureDef, graph: GraphDef) -> None:
-    """Where a signature tells no inputs or outputs: the placeholders, and what nobody takes."""
+    """Add placeholders as inputs, and nodes without users as outputs, if the signature has none."""
     if not found.inputs:
         for node in graph.node:
             if node.op.startswith("Placeholder") and node.attr["dtype"].type != RESOURCE:
@@ -299,7 +299,7 @@ def _add(side: Any, node: NodeDef) -> None:
 
 
 def _whole_references(function: FunctionDef) -> None:
-    """`node:k` as `node:output:k`: TensorFlow.js understands both, a FunctionDef has the latter."""
+    """Rewrite `node:k` as `node:output:k`, the only form that a FunctionDef allows."""
     ops = {node.name: node.op for node in function.node_def}
     for node in function.node_def:
         for place, text in enumerate(node.input):

@@ -12,38 +12,38 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.storage.atomic import write_file
 
 NOT_VERIFIED = (
-    "not verified: Node with @tensorflow/tfjs is not there. Try: npm install @tensorflow/tfjs "
+    "not verified: Node with @tensorflow/tfjs was not found. Try: npm install @tensorflow/tfjs "
     "@tensorflow/tfjs-backend-wasm, or say where it is: --tfjs-runtime FOLDER"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TfjsReport:
-    """The files written, and how well the model agrees.
+    """The written files, and how well the model's results agree.
 
     Attributes:
         path: the folder.
         kind: "graph-model" or "layers-model".
-        signature: its key; empty for layers.
+        signature: its name; empty for layers.
         inputs: name -> spec, as in pinnace.
-        outputs: likewise.
-        output_nodes: name of an output -> the node that gives it.
-        op_counts: op of TensorFlow.js -> how many nodes.
-        source_counts: op of the model -> how often.
-        dropped: effects that were left out: op -> how often.
-        dtypes: "int64 -> int32" and the like -> how many tensors are computed so.
-        weight_bytes: of all shards.
-        files: names in the folder.
-        quantize: how floats are stored, None for float32.
-        checked: backend -> version of TensorFlow.js that it ran in; empty if it was not verified.
-        lacking: backend -> the kernel that it does not have.
-        differences: output -> the largest difference, and the same relative to its largest value.
-        quantized_differences: likewise, of quantised weights to those that were given.
-        batches: on how many sets of inputs.
-        compared: kind of inputs -> how many sets.
-        failed: kind of inputs that TensorFlow.js does not take -> what it says.
-        drawn: outputs that are other numbers in each run, compared by shape alone.
-        needs_async: whether the model is run by `executeAsync`, for its branches and loops.
+        outputs: name -> spec.
+        output_nodes: name of an output -> its node.
+        op_counts: op of TensorFlow.js -> number of nodes.
+        source_counts: op of the model -> number of nodes.
+        dropped: effect that was left out -> number of nodes.
+        dtypes: "int64 -> int32" and the like -> number of tensors with that type.
+        weight_bytes: the size of all shards.
+        files: names of the files in the folder.
+        quantize: the storage of floats; None for float32.
+        checked: backend -> TensorFlow.js version that ran it; empty if it was not verified.
+        lacking: backend -> the op without a kernel in it.
+        differences: output -> the largest difference, and the same divided by its largest value.
+        quantized_differences: the same, between quantised and original weights.
+        batches: the number of input sets that were compared.
+        compared: kind of inputs -> number of input sets.
+        failed: kind of inputs that TensorFlow.js does not take -> its error.
+        drawn: outputs that depend on random numbers, of which only shapes are compared.
+        needs_async: whether branches and loops require `executeAsync`.
     """
 
     path: str
@@ -71,16 +71,16 @@ class TfjsReport:
 
     @property
     def verified(self) -> bool:
-        """Whether TensorFlow.js ran it and gave the same."""
+        """Whether TensorFlow.js ran it with the same results."""
         return bool(self.checked)
 
     @property
     def node_count(self) -> int:
-        """The number of nodes of the graph, functions included."""
+        """The number of nodes of the graph, including those of functions."""
         return sum(self.op_counts.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as a dict for JSON."""
         found = _fields(self)
         for name in ("inputs", "outputs"):
             specs: Mapping[str, TensorSpec] = getattr(self, name)
@@ -88,7 +88,7 @@ class TfjsReport:
         return {**found, "verified": self.verified, "node_count": self.node_count}
 
     def lines(self) -> list[str]:
-        """For people."""
+        """The report as lines of text."""
         what = f"{self.node_count} nodes, " if self.op_counts else ""
         stored = f", weights as {self.quantize}" if self.quantize else ""
         found = [f"{self.path}: {self.kind}, {what}{self.weight_bytes:,} bytes of weights{stored}"]
@@ -120,15 +120,15 @@ class TfjsReport:
 
 
 def _fields(report: TfjsReport) -> dict[str, Any]:
-    """The fields, without copying what stands in them."""
+    """The report's fields, not copied."""
     return {name: getattr(report, name) for name in report.__dataclass_fields__}
 
 
 def write_report(place: str | os.PathLike[str], report: TfjsReport) -> None:
-    """Write it as `.json` or `.md`.
+    """Write a report as `.json` or `.md`.
 
     Raises:
-        InvalidArgumentError: the ending is another.
+        InvalidArgumentError: the path has another suffix.
     """
     ending = Path(place).suffix
     if ending == ".json":
@@ -137,6 +137,6 @@ def write_report(place: str | os.PathLike[str], report: TfjsReport) -> None:
         text = "\n".join(f"- {line}" for line in report.lines()) + "\n"
     else:
         raise InvalidArgumentError(
-            f"export: a report ends in .json or .md, got {os.fspath(place)!r}"
+            f"export: a report must end in .json or .md, got {os.fspath(place)!r}"
         )
     write_file(place, text.encode())

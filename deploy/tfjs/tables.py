@@ -1,7 +1,7 @@
-"""Look-up tables of a graph model: a second graph makes and fills them.
+"""Lookup tables of a graph model, which a second graph creates and fills.
 
-A table is a node of both graphs, by one name; or an input of the one and an output of the other, by
-one number.
+A table is a node of the same name in both graphs, or an input of one graph and an output of the
+other with the same number.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,15 +19,15 @@ _FILLS = ("LookupTableImport", "InitializeTable")
 
 
 def tables_of(content: Mapping[str, Any], first: GraphDef, where: str) -> dict[str, str]:
-    """The nodes of the first graph that make tables -> what the model calls these.
+    """Node of the first graph that creates a table -> the model's name for it.
 
     Args:
-        content: of `model.json`.
+        content: the JSON of `model.json`.
         first: the graph that fills the tables.
         where: the file, for errors.
 
     Raises:
-        InvalidArgumentError: nothing makes a table that the model takes.
+        InvalidArgumentError: a table of the model is not created.
     """
     own, starts = content.get("signature"), content.get("initializerSignature")
     if not isinstance(own, dict) or not isinstance(starts, dict):
@@ -41,7 +41,7 @@ def tables_of(content: Mapping[str, Any], first: GraphDef, where: str) -> dict[s
     for one in _resources(own.get("inputs")):
         maker = makers.get(str(one["resourceId"]))
         if maker is None:
-            raise InvalidArgumentError(f"{where}: no initialiser makes {one.get('name')!r:.80}")
+            raise InvalidArgumentError(f"{where}: the table {one.get('name')!r:.80} is not created")
         found[_behind(maker, nodes)] = str(one.get("name", "")).partition(":")[0]
     return found
 
@@ -53,7 +53,7 @@ def _resources(side: Any) -> Iterator[dict[str, Any]]:
 
 
 def _behind(name: str, nodes: Mapping[str, NodeDef]) -> str:
-    """The node behind those that hand a table on."""
+    """The node behind nodes that only pass a table on."""
     for _ in range(len(nodes)):
         node = nodes.get(name)
         if node is None or not node.op.startswith("Identity") or not node.input:
@@ -65,11 +65,11 @@ def _behind(name: str, nodes: Mapping[str, NodeDef]) -> str:
 def with_tables(
     graph: GraphDef, signature: SignatureDef, first: GraphDef, tables: Mapping[str, str]
 ) -> str:
-    """Take the first graph into the model's; the node that runs it.
+    """Merge the first graph into the model's; return the name of the node that runs it.
 
     Args:
-        graph: the model's; tables become nodes of it.
-        signature: of it; tables are no inputs any more.
+        graph: the model's graph; tables become nodes of it.
+        signature: the model's signature; tables are removed from its inputs.
         first: the graph that fills the tables.
         tables: see `tables_of`.
     """

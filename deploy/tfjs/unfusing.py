@@ -1,4 +1,4 @@
-"""Fused nodes of TensorFlow.js as the ops that they are made of."""
+"""Fused nodes of TensorFlow.js, expanded to the ops that they consist of."""
 
 from collections.abc import MutableSequence, Sequence
 
@@ -33,7 +33,7 @@ _OUTPUTS = {
     "Tanh": "y",
     "Sub": "z",
 }
-# Attributes of the product that the fused node has.
+# Attributes that the fused node and the product share.
 _ATTRS = {
     "Conv2D": ("T", "strides", "padding", "explicit_paddings", "data_format", "dilations"),
     "DepthwiseConv2dNative": (
@@ -49,10 +49,10 @@ _ATTRS = {
 
 
 def apart(nodes: MutableSequence[NodeDef], where: str, function: FunctionDef | None = None) -> None:
-    """Take the fused nodes of a graph, or of the body of a function, apart in place.
+    """Expand the fused nodes of a graph or of a function's body in place.
 
     Raises:
-        UnimplementedError: something is fused that is not known.
+        UnimplementedError: an unknown op is fused.
     """
     taken = {node.name for node in nodes}
     outputs: dict[str, str] = {}
@@ -91,7 +91,7 @@ def apart(nodes: MutableSequence[NodeDef], where: str, function: FunctionDef | N
 
 
 def _as_sum(part: NodeDef, vectors: set[str]) -> None:
-    """A bias that may be no vector is added: for TensorFlow.js the two are one."""
+    """Replace BiasAdd by Add if the bias may not be a vector: TensorFlow.js treats them alike."""
     if part.input[1].partition(":")[0] not in vectors:
         part.op = "AddV2"
         for name in [name for name in part.attr if name != "T"]:
@@ -113,7 +113,7 @@ def _parts(  # noqa: C901 (a case for each kind of step)
     data = [text for text in node.input if not text.startswith("^")]
     controls = [text for text in node.input if text.startswith("^")]
     if len(data) < 2:
-        raise InvalidArgumentError(f"{where}: {node.op} {node.name!r} takes {len(data)} inputs")
+        raise InvalidArgumentError(f"{where}: {node.op} {node.name!r} has {len(data)} inputs")
     product = NodeDef(
         name=_free(f"{node.name}/product", taken), op=op, input=[*data[:2], *controls]
     )
@@ -126,7 +126,7 @@ def _parts(  # noqa: C901 (a case for each kind of step)
     for one in ops:
         kind = one.lower()
         if kind in ("biasadd", "prelu") and not rest:
-            raise InvalidArgumentError(f"{where}: {node.op} {node.name!r} has no input for {one}")
+            raise InvalidArgumentError(f"{where}: {node.op} {node.name!r} lacks the input of {one}")
         if kind == "biasadd":
             part = NodeDef(name="", op="BiasAdd", input=[value, rest.pop(0)])
             part.attr["T"].CopyFrom(node.attr["T"])
@@ -145,7 +145,7 @@ def _parts(  # noqa: C901 (a case for each kind of step)
         elif kind == "linear":
             continue
         else:
-            raise UnimplementedError(f"{where}: {node.op} {node.name!r} has {one!r} fused to it")
+            raise UnimplementedError(f"{where}: {node.op} {node.name!r} has the fused op {one!r}")
         added[-1].name = _free(f"{node.name}/{added[-1].op}", taken)
         parts += added
         value = _reference(added[-1].name, _OUTPUTS[added[-1].op], in_function=in_function)

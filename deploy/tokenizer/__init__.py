@@ -1,6 +1,6 @@
-"""The steps from a model's strings to numbers, as data, and the programs that run them.
+"""The string processing of a model as data, and the programs that run it.
 
-Ops become steps (`steps`: strings, `numbers`: what stands between them and token ids), regular
-expressions trees (`expressions`, `sets`), and both a JSON file (`document`). `tokenizer.py` and
-`tokenizer.js` run it: they are copied beside exported files and import nothing.
+Ops become steps (`steps` for strings, `numbers` for the ops up to token ids) and regular
+expressions become trees (`expressions`, `sets`), all in a JSON file (`document`). `tokenizer.py`
+and `tokenizer.js` run it: they are copied beside exported files and have no dependencies.
 """

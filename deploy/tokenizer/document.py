@@ -1,4 +1,4 @@
-"""A tokenizer's program as JSON, and the programs that run it."""
+"""A tokenizer's program as JSON, and the runners for it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from pinnace.framework.tensor import Array
 from pinnace.graph.graph import Value
 
 RUNNERS = ("tokenizer.js", "tokenizer.py")
-_LARGEST = 64 << 20  # characters of the JSON: runners read it at once
+_LARGEST = 64 << 20  # characters of the JSON, which runners read at once
 
 
 def document_of(
@@ -26,10 +26,10 @@ def document_of(
     """The JSON document.
 
     Args:
-        steps: of the tokenizer, in order; those that no output needs are left out.
-        inputs: name -> argument of the graph, those that the tokenizer needs.
-        outputs: name -> what crosses.
-        source: where the program comes from.
+        steps: the tokenizer's steps, in order; those that no output needs are left out.
+        inputs: name -> argument of the graph, for those that the tokenizer needs.
+        outputs: name -> value that is passed to the rest of the model.
+        source: the program's origin.
     """
     writer = _Writer(inputs)
     wanted = [alias_of(value) for value in outputs.values()]
@@ -50,10 +50,10 @@ def document_of(
 
 
 def text_of_document(document: Mapping[str, Any]) -> str:
-    """The file: a step a line.
+    """The text of the file, one step per line.
 
     Raises:
-        UnimplementedError: it is larger than runners take.
+        UnimplementedError: the text is larger than runners accept.
     """
     text = "{\n" + ",\n".join(_part(key, value) for key, value in document.items()) + "\n}\n"
     if len(text) > _LARGEST:
@@ -84,7 +84,7 @@ def _part(key: str, value: Any) -> str:
 
 
 def _needed(steps: Sequence[Step], wanted: Sequence[Value]) -> list[Step]:
-    """The steps that values come from, in order; names of a node's parts are close behind it."""
+    """The steps that the values depend on, in order."""
     needed: set[Any] = set(wanted)
     found = []
     for step in reversed(steps):
@@ -104,7 +104,7 @@ def _spec(spec: TensorSpec) -> dict[str, Any]:
 
 
 class _Writer:
-    """Gives names to values, constants and tables."""
+    """Assigns names to values, constants and tables."""
 
     def __init__(self, inputs: Mapping[str, Value]) -> None:
         self.constants: dict[str, Any] = {}
@@ -166,7 +166,7 @@ class _Writer:
 
 
 def _kept(entries: dict[str, Any], entry: dict[str, Any], name: Any) -> str:
-    """The name of an entry; equal entries share one."""
+    """The name of an entry; equal entries share a name."""
     for known, other in entries.items():
         if other == entry:
             return known

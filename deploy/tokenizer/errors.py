@@ -1,5 +1,5 @@
-"""The error for what a tokenizer does not support."""
+"""The error for unsupported parts of a tokenizer."""
 
 
 class UnsupportedError(ValueError):
-    """A tokenizer has no step for an op, or no tree for an expression; the message says why."""
+    """An op has no step, or an expression no tree; the message gives the reason."""

@@ -1,12 +1,12 @@
-r"""RE2's expressions as trees that Python's and JavaScript's engines can be given alike.
+r"""RE2 expressions as trees with the same meaning in Python's and JavaScript's engines.
 
 A tree is JSON: `{"text": "ab"}`; `{"set": [[97, 122]]}`, one character of these ranges;
-`{"all": [...]}`, one behind the other; `{"any": [...]}`, the first that fits; `{"repeat": tree,
-"min": 1, "max": null, "lazy": false}`; `{"group": tree, "number": 1}`; `{"at": "start"}`, or `end`,
-`line_start`, `line_end`, `word`.
+`{"all": [...]}`, a sequence; `{"any": [...]}`, the first alternative that matches;
+`{"repeat": tree, "min": 1, "max": null, "lazy": false}`; `{"group": tree, "number": 1}`;
+`{"at": "start"}`, or `end`, `line_start`, `line_end`, `word`.
 
-RE2 runs in linear time, the others try again: what could take them exponential time is refused, and
-so is what they do differently.
+RE2 runs in linear time, the other engines backtrack: expressions that could take exponential time,
+or that engines interpret differently, are refused.
 """
 
 import re
@@ -39,14 +39,14 @@ _COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
 
 
 def parse(pattern: str, used: Iterable[int] = ()) -> Tree:
-    """The tree of an expression.
+    """Parse an expression to a tree.
 
     Args:
-        pattern: in RE2's syntax.
-        used: numbers of the groups that are referenced; the others are left out.
+        pattern: the expression in RE2's syntax.
+        used: indices of the groups that are referenced; others are left out.
 
     Raises:
-        UnsupportedError: other engines lack a part of it, or read it in another way.
+        UnsupportedError: other engines lack a part of the syntax, or interpret it differently.
     """
     if len(pattern) > _LARGEST_PATTERN:
         raise UnsupportedError(f"an expression of more than {_LARGEST_PATTERN} characters")
@@ -57,7 +57,7 @@ def parse(pattern: str, used: Iterable[int] = ()) -> Tree:
 
 
 def _of_text(tree: Tree) -> Tree:
-    """`tree` without what stands for bytes that are no text: RE2 has no set with one of them."""
+    """`tree` without the code points that stand for invalid bytes, which RE2 never matches."""
     if "set" in tree:
         ranges: Ranges = tree["set"]
         found = [
@@ -78,7 +78,7 @@ def _of_text(tree: Tree) -> Tree:
 
 
 class _Parser:
-    """Reads from left to right; a method for each level of the grammar."""
+    """A recursive-descent parser, with a method for each level of the grammar."""
 
     def __init__(self, pattern: str, used: frozenset[int]) -> None:
         self.pattern = pattern
@@ -225,7 +225,7 @@ class _Parser:
         return self._letter(self._escaped_letter())
 
     def _escaped_set(self) -> Ranges | None:
-        r"""\d, \pL and the like; None if the backslash begins a letter."""
+        r"""The set of \d, \pL and the like; None if the backslash begins a single character."""
         kind = self.pattern[self.place + 1 : self.place + 2]
         if kind and kind in "pP":
             found = re.compile(r"\\[pP](?:\{(\^?)(\w+)\}|(\w))").match(self.pattern, self.place)
@@ -317,7 +317,7 @@ class _Parser:
 
 
 def _all_of(parts: Sequence[Tree]) -> Tree:
-    """Parts one behind the other; letters are joined to texts."""
+    """A sequence of parts; adjacent characters are joined to texts."""
     joined: list[Tree] = []
     for part in parts:
         for piece in part.get("all", [part]):
@@ -329,7 +329,7 @@ def _all_of(parts: Sequence[Tree]) -> Tree:
 
 
 def _any_of(branches: Sequence[Tree]) -> Tree:
-    """The first branch that fits; of single characters one set."""
+    """Alternatives; single characters are merged to a set."""
     if len(branches) == 1:
         return branches[0]
     singles = [_single_set(branch) for branch in branches]
@@ -348,7 +348,7 @@ def _single_set(tree: Tree) -> Ranges | None:
     return None
 
 
-# What would take exponential time, or is not the same everywhere.
+# Expressions that may take exponential time, or that engines treat differently.
 
 
 def _check(tree: Tree, *, repeated: bool) -> None:

@@ -1,4 +1,4 @@
-"""Ops on numbers as steps of a tokenizer, from strings to token ids."""
+"""Numerical ops as steps of a tokenizer, from strings to token ids."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ _COUNTED = (*_INTEGERS, dtypes.float32, dtypes.float64)
 
 
 def _arithmetic(step: str) -> Callable[[NodeView], list[Step]]:
-    """The converter of an op on two integers that is one step."""
+    """The converter of an op on two integers to one step."""
 
     def convert(call: NodeView) -> list[Step]:
         if call.out.dtype is dtypes.string:
@@ -44,7 +44,7 @@ def _equal(call: NodeView) -> list[Step]:
     call.only((dtypes.string, dtypes.bool, *_INTEGERS), *call.inputs)
     scalar = any(value.shape.rank == 0 for value in call.inputs)
     if not scalar and not call.attr("incompatible_shape_error"):
-        # TensorFlow: such a comparison of shapes that do not fit is False, here it is an error.
+        # TensorFlow: for incompatible shapes the result is False, here it is an error.
         shapes = [value.shape for value in call.inputs]
         if not all(shape.is_fully_defined() for shape in shapes) or len(set(shapes)) > 1:
             call.fail("== compares it, which takes any shapes; tf.equal takes those that fit")
@@ -243,14 +243,14 @@ def _bincount(call: NodeView) -> list[Step]:
 
 @converts("OneHot")
 def _one_hot(call: NodeView) -> list[Step]:
-    """Part of a count, not a step of its own."""
+    """No step: a part of a count."""
     _size_of_ones(call.node)
     return []
 
 
 @converts("UnsortedSegmentSum")
 def _count(call: NodeView) -> list[Step]:
-    """Of ones: how often each number stands in each row."""
+    """A sum of one-hot rows: the number of occurrences of each number in each row."""
     data, owners, rows = call.inputs
     call.only(_COUNTED, call.out)
     if data.node.op.name != "OneHot":
@@ -270,7 +270,7 @@ def _count(call: NodeView) -> list[Step]:
 
 
 def _size_of_ones(node: Node) -> int:
-    """The width of rows with a single one."""
+    """The depth of one-hot rows."""
     call = NodeView(node)
     depth, on, off = (call.constant(i, "what is hot") for i in (1, 2, 3))
     if call.rank() != 1 or call.attr("axis") not in {-1, 1} or on != 1 or off != 0:
@@ -280,7 +280,7 @@ def _size_of_ones(node: Node) -> int:
 
 
 def is_part(value: Value) -> bool:
-    """Whether a value is only a part of the step that takes it."""
+    """Whether a value is only a part of its user's step."""
     return value.node.op.name == "OneHot"
 
 

@@ -1,4 +1,4 @@
-"""Sets of characters as sorted ranges of code points, both ends within."""
+"""Sets of characters as sorted inclusive ranges of code points."""
 
 import functools
 import sys
@@ -11,16 +11,16 @@ Ranges: TypeAlias = list[list[int]]
 
 _LAST = sys.maxunicode
 _ASCII = 0x80
-# The letters of other blocks whose case folds to one of ASCII's: the Kelvin sign and the long s.
+# Characters beyond ASCII that fold to an ASCII letter: the Kelvin sign and the long s.
 _OTHERS = {"k": 0x212A, "s": 0x17F}
 
 
 def _of(text: str) -> Ranges:
-    """`"az09__"`: from a to z, from 0 to 9, and the underscore."""
+    """Ranges from pairs of characters: `"az09__"` is a to z, 0 to 9, and the underscore."""
     return [[ord(text[i]), ord(text[i + 1])] for i in range(0, len(text), 2)]
 
 
-# RE2's: none of them has a character beyond ASCII.
+# RE2's classes, which contain ASCII characters only.
 POSIX: dict[str, Ranges] = {
     "alnum": _of("09AZaz"),
     "alpha": _of("AZaz"),
@@ -37,7 +37,7 @@ POSIX: dict[str, Ranges] = {
     "word": _of("09AZ__az"),
     "xdigit": _of("09AFaf"),
 }
-# By the letter behind a backslash; `\s` has no vertical tab, unlike [:space:].
+# Class -> set, by the letter behind a backslash; unlike [:space:], `\s` has no vertical tab.
 CLASSES: dict[str, Ranges] = {"d": POSIX["digit"], "w": POSIX["word"], "s": _of("\t\n\f\r  ")}
 
 
@@ -53,7 +53,7 @@ def union(*sets: Sequence[Sequence[int]]) -> Ranges:
 
 
 def complement(ranges: Sequence[Sequence[int]]) -> Ranges:
-    """All other code points."""
+    """The complement of a set."""
     found: Ranges = []
     start = 0
     for low, high in union(ranges):
@@ -66,12 +66,12 @@ def complement(ranges: Sequence[Sequence[int]]) -> Ranges:
 
 
 def overlap(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> bool:
-    """Whether something is in both."""
+    """Whether two sets have a common element."""
     return any(low <= other[1] and other[0] <= high for low, high in a for other in b)
 
 
 def folded(ranges: Ranges) -> Ranges | None:
-    """With the other case of each letter; None if letters beyond ASCII would have one."""
+    """The set closed under case folding; None if letters beyond ASCII would need it."""
     found = union(ranges)
     for low, high in ranges:
         for code in range(low, min(high + 1, _ASCII)):
@@ -105,6 +105,6 @@ def _category(name: str) -> tuple[tuple[int, int], ...]:
 
 
 def category(name: str) -> Ranges | None:
-    """A general category of Unicode, as `L` or `Lu`; None if there is none of that name."""
+    """A general category of Unicode, such as `L` or `Lu`; None for other names."""
     found = _category(name)
     return [list(pair) for pair in found] or None

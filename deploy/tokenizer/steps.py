@@ -1,4 +1,4 @@
-"""Ops as steps of a tokenizer: what `tokenizer.py` and `tokenizer.js` can do of a program."""
+"""String ops as steps of a tokenizer, which `tokenizer.py` and `tokenizer.js` run."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class Step:
 
     Attributes:
         op: its name in the JSON.
-        inputs: values of the graph, constants, or names of what a step before gave.
+        inputs: values of the graph, constants, or names of earlier steps' results.
         outputs: values of the graph, or names.
-        attrs: the rest of what the JSON says.
+        attrs: further entries of the JSON.
     """
 
     op: str
@@ -36,7 +36,7 @@ class Step:
 
 
 class NodeView:
-    """A converter's view of the node that it converts."""
+    """The node that a converter converts."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -44,40 +44,40 @@ class NodeView:
         self.out = node.outputs[0]
 
     def attr(self, name: str) -> Any:
-        """An attribute, its default if it is not written."""
+        """An attribute, or its default."""
         attrs = self.node.attrs
         return attrs[name] if name in attrs else self.node.op.default(name)
 
     def text(self, name: str) -> str:
-        """A text attribute."""
+        """An attribute as a string."""
         return text_of(self.attr(name))
 
     def constant(self, index: int, what: str) -> Array:
-        """An input that must be a constant."""
+        """The value of an input, which must be a constant."""
         value = constant_of(self.inputs[index])
         if value is None:
             self.fail(f"{what} must be a constant")
         return value
 
     def rank(self, index: int = 0) -> int:
-        """The number of axes of an input."""
+        """The rank of an input, which must be known."""
         rank = self.inputs[index].shape.rank
         if rank is None:
-            self.fail("how many axes there are must be known")
+            self.fail("the rank of its input must be known")
         return rank
 
     def axis(self, index: int, rank: int, what: str = "axis") -> int:
-        """An input that is an axis, not negative."""
+        """An axis argument as a non-negative number."""
         return int(self.constant(index, what).reshape(-1)[0]) % max(rank, 1)
 
     def only(self, allowed: Iterable[DType], *values: Value) -> None:
-        """Refuse other types."""
+        """Refuse values of other types."""
         for value in values:
             if value.dtype not in allowed:
                 self.fail(f"it does not compute with {value.dtype.name}")
 
     def step(self, op: str, *inputs: Operand, **attrs: Any) -> list[Step]:
-        """One step from all inputs, or from those given, to all outputs."""
+        """One step from the given inputs, or from all inputs, to all outputs."""
         return [Step(op, inputs or tuple(self.inputs), tuple(self.node.outputs), attrs)]
 
     def fail(self, reason: str) -> NoReturn:
@@ -86,7 +86,7 @@ class NodeView:
 
 
 def text_of(text: Any) -> str:
-    """A string as the JSON has it."""
+    """A string attribute as JSON text."""
     return text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else str(text)
 
 
@@ -112,7 +112,7 @@ def converts(*names: str) -> Callable[[_Converter], _Converter]:
 
 
 def alias_of(value: Value) -> Value:
-    """The value that this one aliases."""
+    """The value for which this one is an alias."""
     while value.node.op.alias or value.node.op.forwards:
         value = value.node.inputs[value.index]
     return value
@@ -122,7 +122,7 @@ def steps_of(node: Node) -> list[Step]:
     """The steps of a node; none for an alias.
 
     Raises:
-        UnsupportedError: a tokenizer cannot do it.
+        UnsupportedError: the node cannot be converted.
     """
     if node.op.alias or node.op.forwards:
         return []
@@ -184,7 +184,7 @@ def _replace(call: NodeView) -> list[Step]:
 
 
 def _rewrite(call: NodeView, rewrite: str) -> list[str | int]:
-    """Texts, and numbers of groups; 0 is the whole match."""
+    """The parts of a rewrite string: texts, and indices of groups; 0 is the whole match."""
     parts: list[str | int] = [""]
     place = 0
     while place < len(rewrite):
@@ -318,7 +318,7 @@ def _hash(call: NodeView) -> list[Step]:
 
 
 def json_int(number: int) -> int | str:
-    """An integer that survives every JSON reader: a string beyond 53 bits."""
+    """An integer for any JSON reader: a string if it has more than 53 bits."""
     return int(number) if abs(int(number)) < 1 << 53 else str(int(number))
 
 

@@ -1,17 +1,17 @@
-"""Texts to the numbers that a model takes, as a `.tokenizer.json` file says.
+"""Converts strings to a model's numerical inputs, by the steps in a `.tokenizer.json` file.
 
-`pinnace export --cut-strings` wrote the JSON, and this file beside it: it needs Python's standard
-library only, so copy it to where the model runs. `tokenizer.js` does the same.
+`pinnace export --cut-strings` writes the JSON, and this file beside it: it needs only Python's
+standard library, so copy it to where the model runs. `tokenizer.js` does the same.
 
     numbers = Tokenizer.load("model.tokenizer.json")(text=["Hello, world!"])
     feeds = {name: np.array(t.data, t.dtype).reshape(t.shape) for name, t in numbers.items()}
     session.run(None, feeds)
 
-Strings are bytes inside, as in TensorFlow: text is UTF-8, and a byte that is not of UTF-8 is, in
-JSON and where letters are looked at, the character U+DC00 plus that byte.
+Strings are bytes internally, as in TensorFlow. In JSON, and where characters matter, they are
+UTF-8, and an invalid byte is the character U+DC00 plus that byte.
 """
 
-# One file, so that it can be copied; every step takes its attributes, needed or not.
+# A single file that can be copied; all steps have the same signature, with attributes or not.
 # ruff: noqa: ARG001
 
 import json
@@ -23,23 +23,23 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 FORMAT, VERSION = "pinnace.tokenizer", 1
-_MOST = 1 << 26  # elements of one tensor: more come from numbers that are wrong
+_MOST = 1 << 26  # elements of a tensor; more would come from wrong numbers
 _MASK = (1 << 64) - 1
 _SPACE = b" \t\n\v\f\r"
 _BITS = {"int32": 32, "int64": 64, "uint8": 8}
 
 
 class TokenizerError(ValueError):
-    """The file is not one of these, or the inputs are not what it asks for."""
+    """The file is not a tokenizer, or the inputs do not match it."""
 
 
 class Tensor(NamedTuple):
-    """Numbers, truths or strings (bytes).
+    """A tensor of numbers, bools or strings (bytes).
 
     Attributes:
         dtype: string, bool, uint8, int32, int64, float32 or float64.
         shape: sizes of the axes.
-        data: the elements, the last axis fastest.
+        data: the elements in row-major order.
     """
 
     dtype: str
@@ -47,7 +47,7 @@ class Tensor(NamedTuple):
     data: list[Any]
 
     def tolist(self) -> Any:
-        """Lists in lists."""
+        """The elements as nested lists."""
         found: list[Any] = self.data
         for size in reversed(self.shape[1:]):
             found = [found[i : i + size] for i in range(0, len(found), size)] if size else []
@@ -55,14 +55,14 @@ class Tensor(NamedTuple):
 
 
 class Tokenizer:
-    """A program of strings.
+    """A tokenizer's program.
 
     Args:
         document: the content of the JSON file.
 
     Attributes:
-        inputs: name -> {dtype, shape}; null is a size of any kind.
-        outputs: the same; the names are those of the model's inputs.
+        inputs: name -> {dtype, shape}; null is a variable size.
+        outputs: the same, by the names of the model's inputs.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -79,15 +79,15 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str) -> "Tokenizer":
-        """The program of a file."""
+        """Load the program from a file."""
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 (a file to copy: one import less)
             return cls(json.load(file))
 
     def __call__(self, **inputs: Any) -> dict[str, Tensor]:
-        """The model's inputs.
+        """Compute the model's inputs.
 
         Args:
-            **inputs: by name: a string or number, or lists in lists of them.
+            **inputs: by name: a string or number, or nested lists of them.
         """
         if set(inputs) != set(self.inputs):
             raise TokenizerError(f"inputs must be {sorted(self.inputs)}, got {sorted(inputs)}")
@@ -106,16 +106,16 @@ class Tokenizer:
         return {name: values[one["value"]] for name, one in self.outputs.items()}
 
 
-# What goes in.
+# Inputs.
 
 
 def text_of(item: bytes) -> str:
-    """A string as characters."""
+    """Bytes as a str of characters."""
     return item.decode("utf-8", "surrogateescape")
 
 
 def bytes_of(item: str | bytes) -> bytes:
-    """A string as bytes."""
+    """A str as bytes."""
     return item if isinstance(item, bytes) else item.encode("utf-8", "surrogateescape")
 
 
@@ -125,7 +125,7 @@ def _constant(one: Mapping[str, Any]) -> Tensor:
 
 
 def _element(dtype: str, item: Any) -> Any:
-    """The JSON form of an element: large integers are written as texts."""
+    """An element from its JSON form, in which large integers are strings."""
     if dtype == "string":
         return bytes_of(item)
     return int(item) if dtype in _BITS else item
@@ -168,11 +168,11 @@ def _given(name: str, given: Any, wanted: Mapping[str, Any]) -> Tensor:
 
 _Step = Callable[..., Tensor | tuple[Tensor, ...]]
 _F = TypeVar("_F", bound=_Step)
-_STEPS: dict[str, _Step] = {}  # `lookup` stands apart: it needs the tables
+_STEPS: dict[str, _Step] = {}  # `lookup`, which needs the tables, is not among them
 
 
 def _step(function: _F) -> _F:
-    """Register a step under its name without the underscores."""
+    """Register a step under its name without leading underscores."""
     _STEPS[function.__name__.strip("_")] = function
     return function
 
@@ -193,7 +193,7 @@ def _number(x: Tensor) -> int:
 
 
 def _wrapped(dtype: str, value: Any) -> Any:
-    """An integer as its type holds it."""
+    """An integer wrapped to the range of its type."""
     bits = _BITS.get(dtype)
     if bits is None:
         return value
@@ -235,7 +235,7 @@ def _length(step: dict[str, Any], x: Tensor) -> Tensor:
 
 
 def _starts(item: bytes) -> list[int]:
-    """Where each code point begins, and the end."""
+    """The offset of each code point, and the length."""
     return [*(i for i, byte in enumerate(item) if byte & 0xC0 != 0x80), len(item)]
 
 
@@ -304,7 +304,7 @@ def _split_letters(step: dict[str, Any], x: Tensor) -> tuple[Tensor, Tensor, Ten
 
 
 def _pieces(rows: list[list[bytes]]) -> tuple[Tensor, Tensor, Tensor]:
-    """The parts of a sparse tensor: places, values, shape."""
+    """The components of a sparse tensor: indices, values, shape."""
     places = [place for i, row in enumerate(rows) for j in range(len(row)) for place in (i, j)]
     indices = Tensor("int64", (len(places) // 2, 2), places)
     words = _strings(word for row in rows for word in row)
@@ -321,7 +321,7 @@ def _decode(step: dict[str, Any], x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _points(item: bytes, step: dict[str, Any]) -> list[tuple[int, int]]:
-    """Code points, and at which byte each begins."""
+    """Code points, each with its byte offset."""
     found: list[tuple[int, int]] = []
     place = 0
     errors, replacement = step["errors"], step["replacement"]
@@ -334,7 +334,7 @@ def _points(item: bytes, step: dict[str, Any]) -> list[tuple[int, int]]:
             good = item[place:stop].decode()
         for char in good:
             control = step["controls"] and ord(char) < 32
-            # As of TensorFlow's two ops: the other replaces them.
+            # TensorFlow's two ops differ here: the other one replaces control characters.
             if control and errors == "strict" and step["op"] == "recode":
                 raise TokenizerError(f"recode: a control character in {item!r}")
             if not control or errors != "ignore":
@@ -401,7 +401,7 @@ def _ngrams(step: dict[str, Any], x: Tensor, splits: Tensor) -> tuple[Tensor, Te
 
 @_step
 def _bytes(step: dict[str, Any], x: Tensor) -> Tensor:
-    """The bytes themselves; a length of 0 takes them as they are, which must be of one length."""
+    """The bytes of each string; length 0 requires strings of equal length."""
     wanted = step["length"] or max(map(len, x.data), default=0)
     if not step["length"] and any(len(item) != wanted for item in x.data):
         raise TokenizerError("bytes: all strings must have one length")
@@ -450,7 +450,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
 
 
 def _offsets(axes: Iterable[Iterable[int]]) -> list[int]:
-    """Where elements are, given how far each index of each axis moves."""
+    """The flat offset of each element, given the offsets of each index along each axis."""
     found = [0]
     for steps in map(list, axes):
         found = [offset + step for offset in found for step in steps]
@@ -458,7 +458,7 @@ def _offsets(axes: Iterable[Iterable[int]]) -> list[int]:
 
 
 def _spread(*xs: Tensor) -> tuple[tuple[int, ...], list[list[Any]]]:
-    """The shape that all are broadcast to, and their elements there."""
+    """The broadcast shape, and the elements of each tensor broadcast to it."""
     rank = max(len(x.shape) for x in xs)
     shapes = [(1,) * (rank - len(x.shape)) + x.shape for x in xs]
     sizes = []
@@ -484,7 +484,7 @@ def _spread(*xs: Tensor) -> tuple[tuple[int, ...], list[list[Any]]]:
 
 
 def _rows(step: dict[str, Any], x: Tensor) -> tuple[tuple[int, ...], list[list[Any]]]:
-    """The elements that are reduced to each result, and the shape of the results."""
+    """The shape of the results, and the elements that each result reduces."""
     axes, strides = step["axes"], _strides(x.shape)
     steps = [[i * stride for i in range(n)] for n, stride in zip(x.shape, strides, strict=True)]
     kept = _offsets(one for axis, one in enumerate(steps) if axis not in axes)
@@ -691,7 +691,7 @@ def _reduce(step: dict[str, Any], x: Tensor) -> Tensor:
 
 @_step
 def _cumsum(step: dict[str, Any], x: Tensor) -> Tensor:
-    """Along the only axis."""
+    """Cumulative sums of a vector."""
     row = x.data[::-1] if step["reverse"] else x.data
     sums = list(accumulate(row, initial=0))
     sums = sums[:-1] if step["exclusive"] else sums[1:]
@@ -701,7 +701,7 @@ def _cumsum(step: dict[str, Any], x: Tensor) -> Tensor:
 
 @_step
 def _search(step: dict[str, Any], rows: Tensor, values: Tensor) -> Tensor:
-    """The number of elements of each sorted row that are less than a value, or at most it."""
+    """The number of elements of each sorted row that are less than, or at most, a value."""
     (count, width), (_, wanted) = rows.shape, values.shape
     data = []
     for row in range(count):
@@ -736,7 +736,7 @@ def _bincount_rows(step: dict[str, Any], splits: Tensor, x: Tensor, size: Tensor
 
 @_step
 def _count_by_row(step: dict[str, Any], x: Tensor, owners: Tensor, rows: Tensor) -> Tensor:
-    """The count of each number in each row; numbers and rows out of range do not count."""
+    """The counts of each number in each row; numbers and rows out of range are ignored."""
     found: list[list[int]] = [[] for _ in range(_number(rows))]
     for item, owner in zip(x.data, owners.data, strict=True):
         if 0 <= owner < len(found) and 0 <= item < step["size"]:
@@ -763,7 +763,7 @@ def _counts(
 def _to_dense(
     step: dict[str, Any], sizes: Tensor, values: Tensor, default: Tensor, *parts: Tensor
 ) -> Tensor:
-    """Rows of different length, filled up or cut off."""
+    """Rows of different lengths, padded or truncated."""
     nested = _nested(step, parts)
     inner = values.shape[1:]
     shape = [len(nested[0]) - 1, *(max((b - a for a, b in pairwise(s)), default=0) for s in nested)]
@@ -809,11 +809,11 @@ def _nested(step: dict[str, Any], parts: Sequence[Tensor]) -> list[list[int]]:
     return found
 
 
-# Expressions: trees become the engine's own.
+# Expressions: trees in the syntax of the engine.
 
 
 def expression(tree: Mapping[str, Any]) -> str:
-    """A tree as Python's `re` writes it."""
+    """A tree in the syntax of Python's `re`."""
     if "text" in tree:
         return "".join(map(_code, map(ord, tree["text"])))
     if "set" in tree:
@@ -863,7 +863,7 @@ def _group(found: re.Match[str], number: int) -> str:
 
 
 def _replaced(step: dict[str, Any], wanted: re.Pattern[str], item: bytes) -> bytes:
-    """As RE2 does: no empty match stands right behind another match."""
+    """Replace matches as RE2 does: an empty match directly behind another match is skipped."""
     text = text_of(item)
     out: list[str] = []
     place, last = 0, -1
@@ -883,7 +883,7 @@ def _replaced(step: dict[str, Any], wanted: re.Pattern[str], item: bytes) -> byt
     return bytes_of("".join(out) + text[place:])
 
 
-# Hashes: FarmHash's Fingerprint64, and SipHash-2-4 under a key.
+# Hashes: FarmHash's Fingerprint64, and SipHash-2-4 with a key.
 
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
@@ -899,7 +899,7 @@ def _mixed(x: int) -> int:
 
 
 def _two(u: int, v: int, factor: int) -> int:
-    """Two words to one."""
+    """Combine two words to one."""
     a = _mixed(((u ^ v) & _MASK) * factor)
     return _mixed(((v ^ a) & _MASK) * factor) * factor & _MASK
 
@@ -979,7 +979,7 @@ def _farm_long(data: bytes, word: Callable[[int], int]) -> int:
 
 
 def sip64(data: bytes, low: int, high: int) -> int:
-    """SipHash-2-4 under a key of two words, from 0 to 2⁶⁴ - 1."""
+    """SipHash-2-4 with a key of two words, from 0 to 2⁶⁴ - 1."""
     low, high = low & _MASK, high & _MASK
     a, b = low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D
     c, d = low ^ 0x6C7967656E657261, high ^ 0x7465646279746573
@@ -1006,7 +1006,7 @@ def sip64(data: bytes, low: int, high: int) -> int:
 
 
 def main() -> None:
-    """`python tokenizer.py model.tokenizer.json < inputs.json`: both by name, lists in lists."""
+    """`python tokenizer.py model.tokenizer.json < inputs.json`: nested lists by name."""
     found = Tokenizer.load(sys.argv[1])(**json.load(sys.stdin))
     told = {
         name: {"dtype": tensor.dtype, "shape": tensor.shape, "data": tensor.data}

@@ -1,17 +1,17 @@
-"""Programs of TensorFlow 1 as programs of TensorFlow 2.
+"""Migration of programs from TensorFlow 1 to TensorFlow 2.
 
-What changed between the names of the two stands in `facts.json` (`facts.py` reads it), and what is
-said about it in `advice.toml` (`findings.py`). A source is read (`sources.py`, `notebooks.py`), its
-imports say which names are TensorFlow's (`naming.py`), its imports and names are rewritten
-(`imports.py`, `rewriting.py`), and so are the arguments of its calls (`arguments.py`; the functions
-that need more, `ways.py` and `initializers.py`). `files.py` goes through files and trees, and
-`reports.py` says what was done and what is left to a person.
+The differences between the names of the two versions are in `facts.json` (`facts.py` reads it), the
+advice about them in `advice.toml` (`findings.py`). A source is read (`sources.py`, `notebooks.py`);
+its imports determine which names are TensorFlow's (`naming.py`); imports and names are rewritten
+(`imports.py`, `rewriting.py`), then the arguments of calls (`arguments.py`; `ways.py` and
+`initializers.py` for functions that need more). `files.py` handles files and trees, and
+`reports.py` reports what was done and what is left to the user.
 """
 
 from pinnace.framework.extras import install_command
 
 try:
-    import libcst as _libcst  # noqa: F401 (asked for before all that needs it)
+    import libcst as _libcst  # noqa: F401 (imported first, for a clear error)
 except ImportError as _error:
     raise ModuleNotFoundError(
         f"upgrade: rewriting programs needs the package libcst\n"

@@ -1,4 +1,4 @@
-"""The arguments of calls: given by name, renamed, removed, added, with the formatting kept."""
+"""Arguments of calls: found, named, renamed, removed, added, with the formatting preserved."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _SPACE = cst.SimpleWhitespace(" ")
 
 
 def find(args: Iterable[cst.Arg], name: str) -> cst.Arg | None:
-    """The argument given by this keyword."""
+    """The argument with this keyword, or None."""
     return next(
         (arg for arg in args if arg.keyword is not None and arg.keyword.value == name), None
     )
 
 
 def by_place(args: Sequence[cst.Arg]) -> list[cst.Arg]:
-    """The arguments that are given by place."""
+    """The positional arguments."""
     return [arg for arg in args if arg.keyword is None and not arg.star]
 
 
 def has_star(args: Iterable[cst.Arg]) -> bool:
-    """Whether one is `*args`."""
+    """Whether there is a `*args`."""
     return any(arg.star == "*" for arg in args)
 
 
 def has_double_star(args: Iterable[cst.Arg]) -> bool:
-    """Whether one is `**options`."""
+    """Whether there is a `**options`."""
     return any(arg.star == "**" for arg in args)
 
 
 def named(arg: cst.Arg, name: str) -> cst.Arg:
-    """The argument given by a keyword: another one than before, or at last one."""
+    """The argument with a keyword, which may replace another one."""
     if arg.keyword is not None:
         return arg.with_changes(keyword=cst.Name(name))
     bare = isinstance(arg.value, cst.NamedExpr | cst.GeneratorExp) and not arg.value.lpar
@@ -48,19 +48,19 @@ def named(arg: cst.Arg, name: str) -> cst.Arg:
 
 
 def in_brackets(value: cst.BaseExpression) -> cst.BaseExpression:
-    """`(value)`."""
+    """The expression in parentheses."""
     return value.with_changes(
         lpar=[cst.LeftParen(), *value.lpar], rpar=[*value.rpar, cst.RightParen()]
     )
 
 
 def expression(text: str) -> cst.BaseExpression:
-    """An expression of a text of ours."""
+    """An expression from source text of this package."""
     return cst.parse_expression(text)
 
 
 def around(text: str, value: cst.BaseExpression) -> cst.BaseExpression:
-    """An expression of ours with a value, in brackets, in the place of its `_`."""
+    """An expression from source text in which `_` is replaced by a value in parentheses."""
 
     class Put(cst.CSTTransformer):
         def leave_Name(  # noqa: N802 (the library's name)
@@ -70,17 +70,17 @@ def around(text: str, value: cst.BaseExpression) -> cst.BaseExpression:
             return in_brackets(value) if updated_node.value == "_" else updated_node
 
     changed = expression(text).visit(Put())
-    assert isinstance(changed, cst.BaseExpression)  # noqa: S101 (an expression stays one)
+    assert isinstance(changed, cst.BaseExpression)  # noqa: S101 (the result is an expression)
     return changed
 
 
 def replaced(args: Sequence[cst.Arg], old: cst.Arg, new: cst.Arg) -> list[cst.Arg]:
-    """The arguments with another one in the place of one."""
+    """The arguments with `old` replaced by `new`."""
     return [new if arg is old else arg for arg in args]
 
 
 def added(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
-    """The call with one more argument at its end; by place if the name is empty."""
+    """The call with an argument appended; positional if the name is empty."""
     new = cst.Arg(value)
     new = named(new, name) if name else new
     if not call.args:
@@ -96,7 +96,7 @@ def added(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
 
 
 def _between(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
-    """The separator of two arguments of a call: a line's end if each has a line of its own."""
+    """The separator of two arguments: a line break if each argument is on its own line."""
     commas = [arg.comma for arg in call.args[:-1] if isinstance(arg.comma, cst.Comma)]
     candidates = [comma.whitespace_after for comma in commas] or [call.whitespace_before_args]
     for space in candidates:
@@ -104,21 +104,21 @@ def _between(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
             return _SPACE
     space = candidates[-1]
     assert isinstance(space, cst.ParenthesizedWhitespace)  # noqa: S101 (all are)
-    # Its comment and empty lines belong to another argument.
+    # The comment and empty lines there belong to another argument.
     return space.with_changes(
         first_line=space.first_line.with_changes(whitespace=_NOTHING, comment=None), empty_lines=[]
     )
 
 
 def without(call: cst.Call, gone: cst.Arg) -> cst.Call:
-    """The call without an argument; comments beside it stay."""
+    """The call without an argument; comments beside it are kept."""
     index = next(number for number, arg in enumerate(call.args) if arg is gone)
     rest = [arg for arg in call.args if arg is not gone]
     if not rest:
         return call.with_changes(
             args=[], whitespace_before_args=_kept(call.whitespace_before_args, _after(gone))
         )
-    if index == len(rest):  # the one before it ends the list as it did
+    if index == len(rest):  # the previous argument becomes the last one
         last = rest[-1]
         comma = gone.comma
         if isinstance(comma, cst.Comma) and isinstance(last.comma, cst.Comma):
@@ -152,7 +152,7 @@ def _after(arg: cst.Arg) -> cst.BaseParenthesizableWhitespace:
 def _joined(
     first: cst.BaseParenthesizableWhitespace, second: cst.BaseParenthesizableWhitespace
 ) -> cst.BaseParenthesizableWhitespace:
-    """The space before what comes next, with the comments of the one that went before."""
+    """The whitespace before the next argument, with the comments of the removed one."""
     comments = _comments(first)
     if not comments:
         return second
@@ -173,7 +173,7 @@ def _joined(
 def _kept(
     space: cst.BaseParenthesizableWhitespace, gone: cst.BaseParenthesizableWhitespace
 ) -> cst.BaseParenthesizableWhitespace:
-    """The space, with the comments of the one that goes."""
+    """The whitespace, with the comments of the removed argument."""
     comments = _comments(gone)
     if not comments:
         return space

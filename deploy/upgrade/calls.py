@@ -1,4 +1,4 @@
-"""One call of a program that is rewritten, and what changes in every call that facts are about."""
+"""A call of the program, and the changes that apply to all calls with facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.upgrade.findings import Findings
     from pinnace.deploy.upgrade.naming import Names
 
-# The reason that advice.toml has for an argument; of `name=` it depends on the function.
+# The reason in advice.toml for an argument; for `name=` it depends on the function.
 _ARGUMENT_REASONS = {
     "colocate_gradients_with_ops": "colocate_gradients",
     "strict": "strict",
@@ -38,16 +38,16 @@ _ARGUMENT_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call as it stands in the source.
+    """A call in the source.
 
     Attributes:
         original: the call.
-        name: what is called, as `tf.log`; None if it is nothing of TensorFlow's.
-        last: the last part of what is called; None if it is no name.
+        name: the called function, such as `tf.log`; None if it is not TensorFlow's.
+        last: the last part of the function's name; None if it is not a name.
         place: line and column.
-        parents_attribute: the attribute that is taken of what comes out, if one is.
-        names: the program's.
-        findings: where to tell.
+        parents_attribute: the attribute that is read from the result, or None.
+        names: the program's names.
+        findings: where findings are added.
     """
 
     original: cst.Call
@@ -60,17 +60,17 @@ class Called:
 
     @property
     def shown(self) -> str:
-        """The name of the called function, for a person."""
+        """The called function's name for messages."""
         return self.name or f"the method {self.last}"
 
     @property
     def way(self) -> Way | None:
-        """The way that calls of this are changed."""
+        """The way in which calls of this function are rewritten, or None."""
         found = facts().ways.get(self.name or "")
         return found or facts().ways.get(f"*.{self.last}")
 
     def written(self, name: str) -> cst.Name | cst.Attribute:
-        """A name of TensorFlow's at this place, such as `tf.float32`."""
+        """A name of TensorFlow at this place, such as `tf.float32`."""
         return self.names.written(name, self.original.func)
 
     def calling(self, call: cst.Call, name: str) -> cst.Call:
@@ -80,16 +80,16 @@ class Called:
         return call.with_changes(func=new)
 
     def done(self, what: str) -> None:
-        """Tell of a change."""
+        """Record a change."""
         self.findings.done(self.place, what)
 
     def advise(self, level: str, what: str, reason: str) -> None:
-        """Tell what a person must know."""
+        """Record advice for the user."""
         self.findings.advise(self.place, level, what, reason)
 
 
 def tell_reasons(called: Called) -> None:
-    """Tell of arguments, and of methods, that a person must look at."""
+    """Record advice about the call's arguments and methods."""
     table = facts()
     if isinstance(called.original.func, cst.Attribute):
         found = table.reasons.get(f"*.{called.last}")
@@ -104,7 +104,7 @@ def tell_reasons(called: Called) -> None:
 
 
 def in_new_order(called: Called, call: cst.Call) -> cst.Call:
-    """The call with arguments by name where their places are others in version 2."""
+    """The call with keyword arguments where version 2 has another order."""
     order = facts().orders.get(called.name or "")
     if order is None:
         return call
@@ -135,7 +135,7 @@ def in_new_order(called: Called, call: cst.Call) -> cst.Call:
 
 
 def with_new_keywords(called: Called, call: cst.Call) -> cst.Call:
-    """The call with the keywords of version 2, without those that are gone."""
+    """The call with version 2's keywords, without those that were removed."""
     keywords = facts().keywords
     table = {**keywords.get(f"*.{called.last}", {}), **keywords.get(called.name or "", {})}
     if not table:

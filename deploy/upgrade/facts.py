@@ -1,4 +1,4 @@
-"""The changes between the names of TensorFlow 1 and 2.
+"""The differences between the names of TensorFlow 1 and 2.
 
 The facts are TensorFlow's; `tools/upgrade_facts.py` writes them.
 """
@@ -17,14 +17,14 @@ _FILE = Path(__file__).with_name("facts.json")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The rewriting of a function's calls, where new names are not enough.
+    """The rewriting of a function's calls that need more than new names.
 
     Attributes:
         way: a name of `ways.WAYS`.
-        argument: the argument that it is about.
-        value: what is given for it.
-        fine: the values with which nothing has to be done: `text`, `True` or `False`.
-        remove: whether the argument goes if its value is fine.
+        argument: the argument that it concerns.
+        value: the value of that argument.
+        fine: the values that need no change: `text`, `True` or `False`.
+        remove: whether the argument is removed if its value is fine.
     """
 
     way: str
@@ -36,19 +36,19 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All of it, by names as `tf.log`; `*.minimize` is any object's method.
+    """All facts, by names such as `tf.log`; `*.minimize` is a method of any object.
 
     Attributes:
         renames: name -> name in version 2.
-        keywords: function -> keyword -> its new name, None if it is gone.
-        orders: function -> the keyword that the argument at each place must be given by; None where
-            the place is still the same.
-        reasons: name -> level and reason of what a person must look at.
-        argument_reasons: function -> keyword, place and level of such arguments.
-        modules: namespaces that are gone -> level and reason.
-        addons: name -> where TensorFlow Addons has it.
-        ways: function -> the way its calls are changed.
-        version_1_spaces: namespaces that version 1 alone has.
+        keywords: function -> keyword -> new keyword; None if it was removed.
+        orders: function -> the keyword for the argument at each position; None where the position
+            is unchanged.
+        reasons: name -> level and reason of advice.
+        argument_reasons: function -> keyword, position and level of arguments with advice.
+        modules: removed namespaces -> level and reason.
+        addons: name -> its place in TensorFlow Addons.
+        ways: function -> the rewriting of its calls.
+        version_1_spaces: namespaces of version 1 only.
     """
 
     renames: dict[str, str]
@@ -62,7 +62,7 @@ class Facts:
     version_1_spaces: frozenset[str]
 
     def changes(self, name: str) -> bool:
-        """Whether a name, or what it is called with, is another one in version 2."""
+        """Whether a name or its arguments differ in version 2."""
         return (
             name in self.renames
             or name in self.keywords
@@ -72,19 +72,19 @@ class Facts:
         )
 
     def new_name(self, name: str, places: int | None) -> str | None:
-        """The name in version 2; None if it is the same.
+        """The name in version 2; None if it is unchanged.
 
-        What has the new name in version 1, too, and with other arguments, would be changed again by
-        the next upgrade: the name is that of compat.v1 then.
+        If the new name exists in version 1 with other arguments, the next upgrade would change it
+        again: the name in compat.v1 is returned then.
 
         Args:
-            name: as `tf.log`.
-            places: how many arguments it is called with by place; None: it is not called.
+            name: a name such as `tf.log`.
+            places: the number of positional arguments; None if it is not called.
         """
         new = self.renames.get(name)
         if new is None or not self.doubtful(name):
             return new
-        if name.startswith(_CONTRIB):  # not in compat.v1; the name it got moved on
+        if name.startswith(_CONTRIB):  # contrib is not in compat.v1
             return self.renames.get(new, new)
         order = self.orders.get(new, [])
         kept = next((place for place, keyword in enumerate(order) if keyword), len(order))
@@ -93,7 +93,7 @@ class Facts:
         return new
 
     def doubtful(self, name: str) -> bool:
-        """Whether the new name of a name is another function of version 1."""
+        """Whether the new name is another function of version 1."""
         new = self.renames.get(name, "")
         moved_on = new in self.renames and name not in self.orders
         return moved_on or (
@@ -103,7 +103,7 @@ class Facts:
         )
 
     def space_of(self, name: str) -> str | None:
-        """The namespace that is gone in which the name is; the innermost of several."""
+        """The innermost removed namespace that contains the name, or None."""
         parts = name.split(".")
         above = (".".join(parts[:count]) for count in range(len(parts), 1, -1))
         return next((space for space in above if space in self.modules), None)

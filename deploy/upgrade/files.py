@@ -1,4 +1,4 @@
-"""Files and folders: what is upgraded, what is copied, and where to."""
+"""Files and folders: what is upgraded, what is copied, and where."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class UpgradedFile:
     Attributes:
         source: the file of version 1.
         target: the file of version 2.
-        findings: what was changed, and what a person must do.
-        changed: whether the two differ.
-        read: whether it was Python 3; otherwise it was copied as it is.
+        findings: the changes, and the advice for the user.
+        changed: whether the files differ.
+        read: whether the source is Python 3; otherwise it was copied unchanged.
     """
 
     source: Path
@@ -50,14 +50,14 @@ def upgrade_file(source: Path, target: Path, options: Options | None = None) -> 
     Args:
         source: a Python file or a notebook: `.py` or `.ipynb`.
         target: where the upgraded file is written; may be `source`. Its folder must exist.
-        options: how; None: as they are by default.
+        options: the options; None for the defaults.
 
     Returns:
-        What was done. A file that cannot be read as Python is written as it is.
+        The result. A file that is not Python 3 is copied unchanged.
 
     Raises:
-        ValueError: the file is neither.
-        OSError: it cannot be read or written.
+        ValueError: the file has another suffix.
+        OSError: the file cannot be read or written.
     """
     options = options or Options()
     kind = _KINDS.get(source.suffix)
@@ -78,31 +78,31 @@ def upgrade_file(source: Path, target: Path, options: Options | None = None) -> 
 def upgrade_tree(
     source: Path, target: Path, options: Options | None = None, *, copy_others: bool = True
 ) -> list[UpgradedFile]:
-    """Upgrade all Python files and notebooks of a folder and of those in it.
+    """Upgrade all Python files and notebooks below a folder.
 
     Args:
         source: the folder.
-        target: where the upgraded folder is made: a path that does not exist, or `source`. Links
-            are made anew there; in place they are left alone.
-        options: how; None: as they are by default.
-        copy_others: whether other files are copied.
+        target: the new folder: a path that does not exist, or `source`. Links are recreated in a
+            new folder, and left alone in place.
+        options: the options; None for the defaults.
+        copy_others: whether to copy other files.
 
     Returns:
-        What was done with each, by path.
+        The result for each file, by path.
 
     Raises:
-        ValueError: the target exists, or the source is no folder.
-        OSError: something cannot be read or written.
+        ValueError: the target exists, or the source is not a folder.
+        OSError: a file cannot be read or written.
     """
     if not source.is_dir():
         raise ValueError(f"upgrade: expected a folder, got {source}")
     in_place = target.resolve() == source.resolve()
     if not in_place and target.exists():
         raise ValueError(
-            f"upgrade: {target} exists, and nothing in it is overwritten\n  Try: another --outtree"
+            f"upgrade: {target} exists, and is not overwritten\n  Try: another --outtree"
         )
     done = []
-    # The list is made first: the target may be a folder in the source.
+    # List the files first, as the target may be inside the source.
     for file in sorted(_files(source)):
         new = target / file.relative_to(source)
         of_interest = file.suffix in _KINDS
@@ -129,7 +129,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _link(file: Path, source: Path, target: Path) -> Path:
-    """The target of a link in the new folder: a file of the new folder if it was one of the old."""
+    """The target of a link in the new folder; links inside the old folder are redirected."""
     shown = file.readlink()
     if not shown.is_absolute() or not shown.is_relative_to(source.resolve()):
         return shown

@@ -1,4 +1,4 @@
-"""Findings of an upgrade: of each line what was changed, or what a person must do."""
+"""Findings of an upgrade: changes, and advice for the user, by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ADVICE = Path(__file__).with_name("advice.toml")
 
 
 class Level(enum.StrEnum):
-    """The severity of a finding; the two that are not INFO are for a person."""
+    """The severity of a finding; all but INFO need the user's attention."""
 
     INFO = "INFO"
     WARNING = "WARNING"
@@ -21,15 +21,15 @@ class Level(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing to tell.
+    """A finding.
 
     Attributes:
-        line: of the source, from 1.
-        column: of the source, from 0.
-        level: how much it matters.
-        what: what is there, or what was done.
-        why: why a person must look at it.
-        remedy: what the person does.
+        line: the line in the source, from 1.
+        column: the column in the source, from 0.
+        level: its severity.
+        what: what was found or done.
+        why: why the user must look at it.
+        remedy: what the user should do.
     """
 
     line: int
@@ -41,11 +41,11 @@ class Finding:
 
     @property
     def for_a_person(self) -> bool:
-        """Whether somebody must look at it."""
+        """Whether it needs the user's attention."""
         return self.level is not Level.INFO
 
     def text(self) -> str:
-        """One line, without the file."""
+        """The finding as one line, without the file."""
         told = f"{self.line}:{self.column}: {self.level}: {self.what}"
         told += f" Why: {self.why}" if self.why else ""
         return told + (f" What to do: {self.remedy}" if self.remedy else "")
@@ -58,16 +58,16 @@ class Findings:
     found: list[Finding] = field(default_factory=list)
 
     def done(self, place: tuple[int, int], what: str) -> None:
-        """Tell of a change."""
+        """Record a change."""
         self._add(Finding(*place, Level.INFO, what))
 
     def advise(self, place: tuple[int, int], level: str, what: str, reason: str) -> None:
-        """Tell what a person must know, by a reason of advice.toml."""
+        """Record advice, by a reason of advice.toml."""
         said = advice()[reason]
         self._add(Finding(*place, Level(level), what, said["why"], said.get("do", "")))
 
     def add(self, finding: Finding) -> None:
-        """Tell of something that no reason is listed for."""
+        """Record a finding without a listed reason."""
         self._add(finding)
 
     def _add(self, finding: Finding) -> None:
@@ -75,11 +75,11 @@ class Findings:
             self.found.append(finding)
 
     def in_order(self) -> tuple[Finding, ...]:
-        """By line and column; at one place in the order they were found."""
+        """The findings by line and column, then in order of discovery."""
         return tuple(sorted(self.found, key=lambda one: (one.line, one.column)))
 
 
 @functools.cache
 def advice() -> dict[str, dict[str, str]]:
-    """Reason -> why a person must look, and what to do."""
+    """Reason -> why the user must look at it, and what to do."""
     return tomllib.loads(_ADVICE.read_text(encoding="utf-8"))

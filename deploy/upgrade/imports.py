@@ -1,4 +1,4 @@
-"""The imports of a program: which are TensorFlow's, and what they are in version 2."""
+"""The imports of a program: which are TensorFlow's, and their form in version 2."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COMPAT = "tensorflow.compat"
 _CONTRIB = "tensorflow.contrib"
-# What programs could import and had no names of version 1 in: it stays where it is.
+# Private modules that programs could import and that had no names of version 1: unchanged.
 _PRIVATE = ("tensorflow.python", "tensorflow.core", "tensorflow.examples", "tensorflow.tools")
 _USED = re.compile(r"\btf\s*\.\s*[a-zA-Z]")
 _SPACE = cst.SimpleWhitespace(" ")
@@ -32,8 +32,8 @@ class Imported:
     """The names that a program's imports bind.
 
     Attributes:
-        roots: what TensorFlow itself is called at the top of the program.
-        kept: full names that are taken from version 1, and that are used as they are.
+        roots: the names of TensorFlow itself at the top of the program.
+        kept: full names that are imported from version 1 and used unchanged.
     """
 
     roots: tuple[str, ...]
@@ -41,10 +41,10 @@ class Imported:
 
 
 def imported(module: cst.Module, options: Options) -> Imported:
-    """Look at all imports of a program."""
+    """Collect all imports of a program."""
     look = _Look(options)
     module.visit(look)
-    # A part of a program may not show its import; whether `tf` is another's is looked at later.
+    # A fragment may lack the import; whether `tf` is bound to something else is checked later.
     shown = [*look.roots, "tf"] if _USED.search(module.code) else look.roots
     return Imported(tuple(shown), frozenset(look.kept))
 
@@ -102,19 +102,19 @@ def upgrades_version_1(options: Options) -> bool:
 
 
 def of_version_1(name: str) -> bool:
-    """Whether what is imported by itself, as `tensorflow.log`, must come from version 1."""
+    """Whether a name imported by itself, such as `tensorflow.log`, must come from version 1."""
     if within(name, _COMPAT) or within(name, _CONTRIB) or not name.startswith(f"{TENSORFLOW}."):
         return False
     return facts().changes(f"tf{name.removeprefix(TENSORFLOW)}")
 
 
 def full_name(node: cst.CSTNode) -> str:
-    """`a.b.c` of an import."""
+    """The dotted name `a.b.c` in an import."""
     return ".".join(dotted(node) or [])
 
 
 def module_of(node: cst.ImportFrom) -> str | None:
-    """The module of `from … import` if it is TensorFlow's."""
+    """The module of `from … import` if it is TensorFlow's, else None."""
     if node.module is None or node.relative:
         return None
     name = full_name(node.module)
@@ -122,16 +122,16 @@ def module_of(node: cst.ImportFrom) -> str | None:
 
 
 def within(name: str, package: str) -> bool:
-    """Whether a name is a package, or in it."""
+    """Whether a name is a package or inside it."""
     return name == package or name.startswith(f"{package}.")
 
 
 class ImportRewriter(cst.CSTTransformer):
-    """Rewrites imports: to version 1 where names are only there, and to another package if asked.
+    """Rewrites imports: to version 1 for names that only exist there, and to another package.
 
     Args:
-        options: what is imported in TensorFlow's place, and whether all of version 1 is.
-        findings: where to tell.
+        options: the package to import instead, and whether to import version 1.
+        findings: where findings are added.
 
     Attributes:
         needs_root: whether `import tensorflow as tf` must be added at the top.
@@ -147,23 +147,23 @@ class ImportRewriter(cst.CSTTransformer):
 
     @property
     def needs_root(self) -> bool:
-        """Whether a name was written that needs it."""
+        """Whether a rewritten name needs `import tensorflow as tf`."""
         return False
 
     def visit_Import(self, node: cst.Import) -> bool:  # noqa: N802 (the library's names)
-        """Nothing in it is the use of a name."""
+        """Skip the children: they are no uses of names."""
         del node
         return False
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:  # noqa: N802
-        """Nothing in it is the use of a name."""
+        """Skip the children: they are no uses of names."""
         del node
         return False
 
     def leave_Import(  # noqa: N802
         self, original_node: cst.Import, updated_node: cst.Import
     ) -> cst.Import:
-        """The import with the modules that it has in version 2."""
+        """The import with version 2's modules."""
         names = [self._alias(alias, original_node) for alias in original_node.names]
         return updated_node.with_changes(names=names)
 
@@ -181,7 +181,7 @@ class ImportRewriter(cst.CSTTransformer):
         if new == name:
             return alias
         whole = self._options.module != TENSORFLOW and not alias.asname and "." in name
-        new = self._options.module if whole else new  # `tensorflow` itself is what it binds
+        new = self._options.module if whole else new  # the import binds `tensorflow` itself
         changed = alias.with_changes(name=dotted_node(new))
         if not alias.asname and (whole or "." not in name):
             changed = changed.with_changes(asname=_as(name.partition(".")[0]))
@@ -198,7 +198,7 @@ class ImportRewriter(cst.CSTTransformer):
     def leave_ImportFrom(  # noqa: N802
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom | cst.Import:
-        """The import from where its names are in version 2."""
+        """The import from the modules of version 2."""
         module = module_of(original_node)
         if module is None:
             return updated_node
@@ -220,7 +220,7 @@ class ImportRewriter(cst.CSTTransformer):
     def _parted(
         self, module: str, original: cst.ImportFrom, updated: cst.ImportFrom
     ) -> cst.ImportFrom | cst.Import:
-        assert not isinstance(original.names, cst.ImportStar)  # noqa: S101 (looked at before)
+        assert not isinstance(original.names, cst.ImportStar)  # noqa: S101 (checked by the caller)
         groups: dict[str, list[cst.ImportAlias]] = {}
         for alias in original.names:
             name = f"{module}.{full_name(alias.name)}"
@@ -261,7 +261,7 @@ class ImportRewriter(cst.CSTTransformer):
     def leave_SimpleStatementLine(  # noqa: N802
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-        """The line, and another for each further module that its names come from."""
+        """The line, and one for each further module that its names come from."""
         del original_node
         if not self._split:
             return updated_node
@@ -276,7 +276,7 @@ class ImportRewriter(cst.CSTTransformer):
         if not self.needs_root:
             return updated_node
         at = _place_for_root(original_node)
-        # Imports that were parted before it are more lines than there were.
+        # Split imports before it have added lines.
         at += len(updated_node.body) - len(original_node.body)
         alias = cst.ImportAlias(dotted_node(self._options.module), _as("tf"))
         line = cst.SimpleStatementLine([cst.Import([alias])])
@@ -299,7 +299,7 @@ _NONE = cst.MaybeSentinel.DEFAULT
 
 
 def within_any(name: str, packages: Sequence[str]) -> bool:
-    """Whether a name is one of the packages, or in one."""
+    """Whether a name is one of the packages or inside one."""
     return any(within(name, package) for package in packages)
 
 
@@ -312,7 +312,7 @@ def _ended(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
 
 
 def _place_for_root(module: cst.Module) -> int:
-    """Behind the last import of the lines that the program begins with."""
+    """The index behind the last import at the beginning of the program."""
     at = 0
     for number, statement in enumerate(module.body):
         small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
@@ -321,5 +321,5 @@ def _place_for_root(module: cst.Module) -> int:
         elif not (isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString)):
             break
         elif number == 0:
-            at = 1  # the docstring
+            at = 1  # behind the docstring
     return at

@@ -1,4 +1,4 @@
-"""Initializers and regularizers of contrib, and unit scaling, as those that took their places."""
+"""Initializers and regularizers of contrib, and unit scaling, by their successors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLACES = ("distribution", "seed", "dtype")
 
 
 def uniform_scaling(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Unit scaling is variance scaling with a uniform distribution."""
+    """Unit scaling as variance scaling with a uniform distribution."""
     factor = find(call.args, "factor")
     if factor is not None:
         call = call.with_changes(args=replaced(call.args, factor, named(factor, "scale")))
@@ -35,7 +35,7 @@ def uniform_scaling(called: Called, call: cst.Call) -> cst.BaseExpression | None
 
 
 def xavier(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Glorot's initializer is variance scaling by the mean of both fans."""
+    """Glorot's initializer as variance scaling by the mean of both fans."""
     if has_star(call.args):
         called.advise("WARNING", f"{called.name}() is called with *arguments.", "starred")
         return None
@@ -59,7 +59,7 @@ def xavier(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def variance_scaling(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """contrib's scaled by 2 unless it was told otherwise, and its modes were in capitals."""
+    """Variance scaling; contrib's scale was 2 by default, and its modes were in capitals."""
     if has_star(call.args):
         called.advise("WARNING", f"{called.name}() is called with *arguments.", "starred")
         return None
@@ -87,12 +87,12 @@ def variance_scaling(called: Called, call: cst.Call) -> cst.BaseExpression | Non
 
 
 def l1(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Keras' regularizer of absolute values."""
+    """Keras' L1 regularizer."""
     return _regularizer(called, call, "l1", "_")
 
 
 def l2(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Keras' regularizer of squares: contrib took half of them."""
+    """Keras' L2 regularizer; contrib's had a factor of one half."""
     return _regularizer(called, call, "l2", "0.5 * _")
 
 
@@ -139,7 +139,7 @@ def _distributed(arg: cst.Arg) -> cst.Arg:
 
 
 def _chosen(value: cst.BaseExpression) -> cst.BaseExpression:
-    """The distribution that a flag asks for."""
+    """The distribution that a flag selects."""
     loose = isinstance(value, cst.IfExp | cst.Lambda | cst.NamedExpr) and not value.lpar
     test = in_brackets(value) if loose else value
     flagged = cst.IfExp(

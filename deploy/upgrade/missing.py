@@ -1,4 +1,4 @@
-"""Names that an upgraded program uses, and that the package in TensorFlow's place does not have."""
+"""Names that an upgraded program uses and that the replacement package lacks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pinnace.deploy.upgrade.naming import dotted
 
 
 def names_that_are_missing(text: str, module: str) -> tuple[Finding, ...]:
-    """The names that a program uses and a package does not have.
+    """Find the names that a program uses and a package lacks.
 
     Args:
         text: the program, which imports the package.
-        module: the package.
+        module: the package's name.
 
     Returns:
         A warning for the first use of each such name.
@@ -77,14 +77,14 @@ class _Look(cst.CSTVisitor):
             start.line,
             start.column,
             Level.WARNING,
-            f"{name} is not there.",
+            f"{name} does not exist.",
             f"{told}.",
             advice()["not_in_module"]["do"],
         )
 
 
 def _missed(name: str, module: str) -> str | None:
-    """Why the name is not to be found; None if it is."""
+    """Why a name was not found; None if it exists."""
     value: object = importlib.import_module(module)
     for part in name.removeprefix(module).split(".")[1:]:
         try:
@@ -92,5 +92,5 @@ def _missed(name: str, module: str) -> str | None:
         except (AttributeError, NotImplementedError) as error:
             return str(error)
         if not isinstance(value, ModuleType):
-            return None  # a member of a class, or of what a function gives, is not looked for
+            return None  # members of classes and of results are not checked
     return None

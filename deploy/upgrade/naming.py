@@ -1,4 +1,4 @@
-"""Which names of a program are TensorFlow's, by its imports, and how new ones are written there."""
+"""TensorFlow's names in a program, by its imports, and how to write new ones there."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _USUAL = "tf"
 
 
 def _above(full: str, parts: list[str]) -> str:
-    """The full name of what the first part stands for."""
+    """The full name of a dotted name, given that of its first part."""
     return full.removesuffix("".join(f".{part}" for part in parts[1:]))
 
 
 class NoRootError(Exception):
-    """Nothing in this scope can be called TensorFlow."""
+    """No name in this scope refers to TensorFlow."""
 
 
 def dotted(node: cst.CSTNode) -> list[str] | None:
-    """The parts of `a.b.c`; None of any other expression."""
+    """The parts of `a.b.c`; None for other expressions."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
@@ -41,7 +41,7 @@ def dotted(node: cst.CSTNode) -> list[str] | None:
 
 
 def dotted_node(name: str) -> cst.Name | cst.Attribute:
-    """`a.b.c` as an expression."""
+    """The dotted name `a.b.c` as an expression."""
     first, *rest = name.split(".")
     node: cst.Name | cst.Attribute = cst.Name(first)
     for part in rest:
@@ -50,13 +50,13 @@ def dotted_node(name: str) -> cst.Name | cst.Attribute:
 
 
 class Names:
-    """The names of one program.
+    """The names of a program.
 
     Args:
-        scopes: of each node.
-        options: whether names of `tensorflow.compat.v1 as tf` are upgraded.
-        roots: what the program calls TensorFlow itself at its top, in order.
-        kept: full names that its imports take from version 1, and that are used as they are.
+        scopes: the scope of each node.
+        options: whether to upgrade names of `tensorflow.compat.v1 as tf`.
+        roots: the names of TensorFlow itself at the top of the program, in order.
+        kept: full names that are imported from version 1 and used unchanged.
     """
 
     def __init__(
@@ -73,19 +73,19 @@ class Names:
         self.needs_import = False
 
     def of(self, node: cst.CSTNode) -> str | None:
-        """The name of TensorFlow's that an expression is, as `tf.log`; None if it is none."""
+        """TensorFlow's name of an expression, such as `tf.log`; None for other expressions."""
         found = self._place(node)
         return None if found is None else f"{_USUAL}{found[1].removeprefix(TENSORFLOW)}"
 
     def written(self, name: str, node: cst.CSTNode) -> cst.Name | cst.Attribute:
-        """A name of TensorFlow's, in the words of the program.
+        """A TensorFlow name as the program can write it.
 
         Args:
-            name: as `tf.math.log`.
-            node: what stands where it will stand: it may say where the name is to be found.
+            name: the name, such as `tf.math.log`.
+            node: the node that it replaces, which determines the scope.
 
         Raises:
-            NoRootError: nothing there can be called TensorFlow.
+            NoRootError: no name there refers to TensorFlow.
         """
         wanted = f"{TENSORFLOW}{name.removeprefix(_USUAL)}"
         found = self._place(node)
@@ -97,7 +97,7 @@ class Names:
         return dotted_node(f"{self._root(node)}{wanted.removeprefix(TENSORFLOW)}")
 
     def _place(self, node: cst.CSTNode) -> tuple[list[str], str] | None:
-        """The parts that are written, and the full name that they are."""
+        """The written parts of a name, and its full name."""
         parts = dotted(node)
         if parts is None:
             return None
@@ -105,7 +105,7 @@ class Names:
         names = scope.get_qualified_names_for(node) if scope is not None else set()
         imported = {one.name for one in names if one.source is QualifiedNameSource.IMPORT}
         if not names and parts[0] == _USUAL and scope is not None and _USUAL not in scope:
-            imported = {".".join([TENSORFLOW, *parts[1:]])}  # its import is not shown here
+            imported = {".".join([TENSORFLOW, *parts[1:]])}  # the import is not in this source
         full = {self._version_2(name, parts) for name in imported}
         if len(full) != 1:
             return None
@@ -113,7 +113,7 @@ class Names:
         return None if name is None or _above(name, parts) in self._kept else (parts, name)
 
     def _version_2(self, name: str, parts: list[str]) -> str | None:
-        """The full name without `compat.v1` if that is all that `tf` is; None: another's name."""
+        """The full name without `compat.v1` if `tf` is only that; None for other names."""
         if _above(name, parts) == VERSION_1 and len(parts) > 1:
             upgraded = self._upgrade_version_1 and parts[0] == _USUAL
             return f"{TENSORFLOW}{name.removeprefix(VERSION_1)}" if upgraded else None

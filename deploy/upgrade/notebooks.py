@@ -1,4 +1,4 @@
-"""A Jupyter notebook: the sources of its cells are one program; all else stays as it is."""
+"""Jupyter notebooks: the sources of their cells form one program; everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pinnace.deploy.upgrade.options import Options
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-# Magics whose cells are Python: the first line is theirs.
+# Magics for cells of Python, in their first line.
 _PYTHON_CELLS = re.compile(r"%%(time|timeit|capture|prun|memit|mprun|debug)\b")
-# Lines of IPython: shell commands, magics, questions; also as a value, `files = !ls`.
+# Lines of IPython: shell commands, magics, questions; also as values, `files = !ls`.
 _OF_IPYTHON = re.compile(r"\s*([%!?]|[\w.\[\]'\", ]+=\s*[%!](?!=))|.*[^?\s]\?{1,2}\s*$")
 _BETWEEN = "#: cell {} of the notebook"
 _STANDS_IN = "pass  #: line {} of IPython"
@@ -28,7 +28,7 @@ _STANDS_IN = "pass  #: line {} of IPython"
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell of Python: where its source stands in the notebook's text, and the source."""
+    """A Python cell: the position of its source in the notebook's text, and the source."""
 
     number: int
     start: int
@@ -40,11 +40,11 @@ def upgrade_notebook(content: bytes, options: Options) -> tuple[bytes, Upgraded]
     """Upgrade the cells of a notebook.
 
     Args:
-        content: of the file.
-        options: how.
+        content: the file's content.
+        options: the options.
 
     Returns:
-        The new content, and what is told of it: lines count from the first line of each cell, and
+        The new content, and the findings: lines are counted from the first line of each cell, and
         each finding names its cell.
     """
     try:
@@ -68,7 +68,7 @@ class _Joined:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._starts: list[tuple[int, int]] = []  # the first line here, the cell's number
+        self._starts: list[tuple[int, int]] = []  # (first line in the program, the cell's number)
         self._ipython: list[str] = []
 
     @property
@@ -81,7 +81,7 @@ class _Joined:
         self._lines += self._without_ipython(cell.source).split("\n")
 
     def _without_ipython(self, source: str) -> str:
-        """The source with lines that stand in for those that are not Python."""
+        """The source with placeholders for lines that are not Python."""
         found = []
         lines = iter(source.split("\n"))
         for number, line in enumerate(lines):
@@ -101,7 +101,7 @@ class _Joined:
         return "\n".join(found)
 
     def located(self, finding: Finding) -> Finding:
-        """The finding with the line of its cell."""
+        """The finding with the line in its cell."""
         start, number = max(
             (one for one in self._starts if one[0] <= finding.line),
             default=self._starts[0] if self._starts else (1, 0),
@@ -116,7 +116,7 @@ class _Joined:
         )
 
     def parted(self, text: str) -> list[str]:
-        """The sources of the cells in the program that was rewritten."""
+        """The sources of the cells, from the rewritten program."""
         marks = [_BETWEEN.format(number) for _, number in self._starts]
         for number, line in enumerate(self._ipython):
             text = text.replace(_STANDS_IN.format(number) + "\n", f"{line}\n", 1)
@@ -130,11 +130,11 @@ class _Joined:
 
 
 def _program(cells: list[_Cell]) -> tuple[_Joined, list[Finding], list[_Cell]]:
-    """The cells that are Python as one program; what there is to tell of others."""
+    """The Python cells as one program, and the findings about other cells."""
     joined, told, used = _Joined(), [], []
     for cell in cells:
         if cell.source.startswith("%%") and not _PYTHON_CELLS.match(cell.source):
-            continue  # another language, or a file that is written
+            continue  # another language, or a cell that writes a file
         alone = _Joined()
         alone.add(cell)
         problem = _problem(alone.text)
@@ -151,7 +151,7 @@ def _program(cells: list[_Cell]) -> tuple[_Joined, list[Finding], list[_Cell]]:
 def _of_ipython(line: str, source: str) -> bool:
     if not _OF_IPYTHON.match(line):
         return False
-    # `%` begins a line of Python, too: in brackets, or in a text of several lines.
+    # A line of Python may begin with `%` too: inside brackets or a multi-line string.
     return _problem(source) is not None
 
 
@@ -166,7 +166,7 @@ def _problem(text: str) -> str | None:
 
 
 def _cells(text: str) -> Iterator[_Cell]:
-    """The cells of code, where their sources stand."""
+    """The code cells, with the positions of their sources."""
     notebook = json.loads(text)
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise ValueError("it has no list of cells (notebooks before version 4 have none)")  # noqa: TRY004
@@ -192,7 +192,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """Key, start and end of the value of each member of the object that begins here."""
+    """Key, and start and end of the value, of each member of the object that begins here."""
     at = _after_space(text, at + 1)
     while text[at] != "}":
         after_key = _end(text, at)
@@ -221,7 +221,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _written(text: str, cell: _Cell, source: str) -> str:
-    """The source in JSON, written as the old one is: a text or lines, with its spaces."""
+    """The source in JSON, in the form of the old one: a string or lines, with its whitespace."""
     old = text[cell.start : cell.end]
     ascii_alone = old.isascii() and ("\\u" in old or source.isascii())
 

@@ -12,11 +12,11 @@ class Options:
     """The options of the rewriting.
 
     Attributes:
-        safety: names stay as they are, and what is imported is version 1 of them.
-        upgrade_version_1_imports: `import tensorflow.compat.v1 as tf` is a program of version 1,
-            too, and becomes `import tensorflow as tf`; otherwise it stays.
-        module: what programs import in TensorFlow's place: `tensorflow` itself, or a package with
-            its names, such as `pinnace`.
+        safety: whether to keep all names, and import version 1 instead.
+        upgrade_version_1_imports: whether `import tensorflow.compat.v1 as tf` is a program of
+            version 1 too, and becomes `import tensorflow as tf`.
+        module: the package that programs import instead of TensorFlow: `tensorflow` itself, or a
+            package with its names, such as `pinnace`.
     """
 
     safety: bool = False
@@ -25,4 +25,4 @@ class Options:
 
     def __post_init__(self) -> None:
         if not all(part.isidentifier() for part in self.module.split(".")):
-            raise ValueError(f"module must be what stands after `import`, got {self.module!r}")
+            raise ValueError(f"module must be a dotted module name, got {self.module!r}")

@@ -1,4 +1,4 @@
-"""One program, as text: what stands in its place, and what is to be told of it."""
+"""The upgrade of a program's text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pinnace.deploy.upgrade.rewriting import Rewriter
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """A program that was upgraded.
+    """An upgraded program.
 
     Attributes:
-        text: of the new program; the old one if nothing changed or it could not be read.
-        findings: what was changed, and what a person must do, by line.
+        text: the new program; the old one if nothing changed or it could not be parsed.
+        findings: the changes, and the advice for the user, by line.
         read: whether it is Python 3.
     """
 
@@ -35,20 +35,20 @@ class Upgraded:
 def upgrade_program(text: str, options: Options | None = None) -> Upgraded:
     """Rewrite a program of TensorFlow 1.
 
-    All that is not rewritten stays as it is, to the last space. What comes out compiles if `text`
-    does, and is what comes out of it again.
+    Everything that is not rewritten is preserved, including whitespace. The result compiles if
+    `text` does, and upgrading it again changes nothing.
 
     Args:
-        text: its source, with any ends of lines.
-        options: how; None: as they are by default.
+        text: the source, with any line endings.
+        options: the options; None for the defaults.
 
     Returns:
-        The new program, and what there is to tell. A source that is no Python 3 comes back as it
-        is, with a finding that says where it is none.
+        The new program and its findings. A source that is not Python 3 is returned unchanged, with
+        a finding at the syntax error.
     """
     options = options or Options()
     if "tensorflow" not in text and "tf" not in text and "make_" not in text:
-        # Most files of a tree; a program that is no Python is told of nevertheless.
+        # True of most files in a tree; syntax errors are reported nevertheless.
         problem = _problem(text)
         return Upgraded(text, () if problem is None else (problem,), problem is None)
     problem = _problem(text)
@@ -82,10 +82,10 @@ def _rewritten(module: cst.Module, options: Options, findings: Findings) -> str:
 
 
 def _problem(text: str) -> Finding | None:
-    """Why a text is no Python; None if it is."""
+    """Why a text is not valid Python; None if it is."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a person's `"\d"` is not our matter
+            warnings.simplefilter("ignore")  # the user's code may cause some, such as "\d"
             ast.parse(text)
     except SyntaxError as error:
         return _unread(error.lineno or 1, max((error.offset or 1) - 1, 0), error.msg)

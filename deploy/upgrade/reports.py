@@ -1,4 +1,4 @@
-"""The report of an upgrade: what a person must do first, then every change."""
+"""The report of an upgrade: first the advice for the user, then every change."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _DOUBLE = "=" * 80
 
 
 def issues(files: Sequence[UpgradedFile]) -> int:
-    """The number of findings for a person."""
+    """The number of findings that need the user's attention."""
     return sum(one.for_a_person for file in files for one in file.findings)
 
 
 def summary(files: Sequence[UpgradedFile]) -> str:
-    """A summary of what was done, and what is left to a person, by file and line."""
+    """A summary of the changes, and the advice for the user by file and line."""
     read = sum(file.read for file in files)
     changed = sum(file.changed for file in files)
     unread = f"{len(files) - read} not readable"

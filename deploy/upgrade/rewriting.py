@@ -1,4 +1,4 @@
-"""The names and calls of a program, rewritten."""
+"""Rewriting of a program's names and calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.upgrade.naming import Names
     from pinnace.deploy.upgrade.options import Options
 
-# The ways of facts.json.
+# The ways in facts.json -> their functions.
 WAYS: dict[str, Callable[[Called, cst.Call], cst.BaseExpression | None]] = {
     "add_argument": ways.add_argument,
     "add_condition": ways.add_condition,
@@ -48,9 +48,9 @@ class Rewriter(ImportRewriter):
     """Rewrites the imports, names and calls of version 1.
 
     Args:
-        names: the program's.
-        options: with `safety` names stay as they are, and only imports change.
-        findings: where to tell.
+        names: the program's names.
+        options: the options; with `safety` only imports change.
+        findings: where findings are added.
     """
 
     def __init__(self, names: Names, options: Options, findings: Findings) -> None:
@@ -66,7 +66,7 @@ class Rewriter(ImportRewriter):
         return self._names.needs_import
 
     def visit_Call(self, node: cst.Call) -> None:  # noqa: N802 (the library's names)
-        """Remember what is called if its call decides about its name."""
+        """Record the called function if its arguments determine the new name."""
         called = self._called(node)
         doubtful = facts().doubtful(called.name or "")
         if not self._safety and (called.way is not None or doubtful):
@@ -75,7 +75,7 @@ class Rewriter(ImportRewriter):
     def leave_Call(  # noqa: N802
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.BaseExpression:
-        """The call with the arguments of version 2."""
+        """The call with version 2's arguments."""
         if self._safety:
             return updated_node
         called = self._called(original_node)
@@ -90,7 +90,7 @@ class Rewriter(ImportRewriter):
         return updated_node
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: N802
-        """Tell of the name; whether its parts are names to look at."""
+        """Record advice about the name; return whether to visit its parts."""
         name = self._names.of(node)
         if name is None:
             return True
@@ -123,7 +123,7 @@ class Rewriter(ImportRewriter):
         if way is not None and way.way != "version_1_if":
             found = WAYS[way.way](called, call)
         if isinstance(found, cst.Call) and found.func is call.func:
-            call, found = found, None  # other arguments, of the function with its new name
+            call, found = found, None  # other arguments for the function's new name
         if found is not None:
             return found
         func = called.original.func
@@ -155,7 +155,7 @@ class Rewriter(ImportRewriter):
         )
 
     def _tell(self, node: cst.Attribute, name: str) -> None:
-        """Tell what a person must know of a name; of `tf.contrib.x` once, not of `tf.contrib`."""
+        """Record advice about a name; for `tf.contrib.x` once, without that for `tf.contrib`."""
         table = facts()
         place = self._place(node)
         if name in table.addons:

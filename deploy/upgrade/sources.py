@@ -1,4 +1,4 @@
-"""A source file: its bytes as a text, and a text as its bytes."""
+"""A source file: decoding to text, and encoding back."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
 
 
 def upgrade_source(content: bytes, options: Options) -> tuple[bytes, Upgraded]:
-    """Upgrade a file of Python.
+    """Upgrade a Python file.
 
-    Its encoding, the mark at its beginning, the ends of its lines and all that is not rewritten
-    stay.
+    Its encoding, byte order mark, line endings and everything that is not rewritten are preserved.
 
     Args:
-        content: of the file, in the encoding that it declares; UTF-8 if it declares none.
-        options: how.
+        content: the file's content in its declared encoding; UTF-8 by default.
+        options: the options.
 
     Returns:
-        The new content, and what is told of it.
+        The new content, and the result for its text.
     """
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)

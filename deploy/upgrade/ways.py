@@ -1,7 +1,7 @@
-"""Functions whose calls need more than new names: one function for each way of facts.json.
+"""Functions whose calls need more than new names: one function per way in facts.json.
 
-A way is given the call and what is known of it, and gives what stands in its place; None leaves the
-call to its new name, if it has one.
+A way takes the call and the facts about it, and returns its replacement; None applies only the
+function's new name, if there is one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _PLACE_OF_RESULT_TYPE = 3
 
 
 def version_1_if(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """The function of version 1, if an argument asks for what version 2 does not do."""
+    """The function of version 1 if an argument asks for behaviour that version 2 lacks."""
     way = called.way
-    assert way is not None  # noqa: S101 (it is why this is called)
+    assert way is not None  # noqa: S101 (the caller checked it)
     arg = find(call.args, way.argument)
     if arg is None:
         return None
@@ -49,9 +49,9 @@ def version_1_if(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def add_argument(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """An argument that version 1 had no word for."""
+    """An additional argument that version 1 lacks."""
     way = called.way
-    assert way is not None  # noqa: S101 (it is why this is called)
+    assert way is not None  # noqa: S101 (the caller checked it)
     if find(call.args, way.argument) is not None or has_double_star(call.args):
         return None
     called.done(f"{called.name}(): {way.argument}={way.value!r} added.")
@@ -74,7 +74,7 @@ def iterator(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def dropout(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """The share that is dropped in place of the share that is kept."""
+    """The rate of dropped elements instead of the rate of kept ones."""
     old = find(call.args, "keep_prob")
     if old is not None:
         called.done("tf.nn.dropout(): keep_prob= is rate= now, 1 less the old value.")
@@ -101,7 +101,7 @@ def cast(called: Called, call: cst.Call) -> cst.BaseExpression | None:
     dtype = f"tf.{_NAMED.get(kind, kind)}"
     places = by_place(call.args)
     if has_star(call.args) or has_double_star(call.args):
-        return None  # its name in version 1 is still there
+        return None  # version 1's name remains available
     if len(places) > 1:
         call = call.with_changes(args=replaced(call.args, places[1], named(places[1], "name")))
     called.done(f"{called.name}(x) is tf.cast(x, dtype={dtype}) now.")
@@ -109,7 +109,7 @@ def cast(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def stop_gradient(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Labels through which no gradient flows, as version 1 had it."""
+    """Labels without a gradient, as in version 1."""
     labels = find(call.args, "labels")
     if labels is None:
         return None
@@ -125,7 +125,7 @@ def stop_gradient(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def resize(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """`tf.image.resize_bilinear` and its kin as `tf.image.resize` with a method."""
+    """`tf.image.resize` with a method instead of `tf.image.resize_bilinear` and the like."""
     half = find(call.args, "half_pixel_centers")
     unknown = has_star(call.args) or has_double_star(call.args)
     if unknown or (half is not None and not is_literal(half.value, "True")):
@@ -144,7 +144,7 @@ def resize(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def pool_seed(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """One seed in place of two and a flag."""
+    """One seed instead of two seeds and a flag."""
     flag = find(call.args, "deterministic")
     if flag is not None and not is_literal(flag.value, "False"):
         if find(call.args, "seed") is None:
@@ -162,7 +162,7 @@ def pool_seed(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def glimpse(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """The kind of noise by name."""
+    """The kind of noise as a string."""
     old = find(call.args, "uniform_noise")
     places = by_place(call.args)
     if old is None and len(places) > _PLACE_OF_NOISE and not has_star(call.args):
@@ -176,14 +176,14 @@ def glimpse(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def _is_text(value: cst.BaseExpression) -> bool:
-    """Whether it is a text, or one of two, as this script writes it."""
+    """Whether an expression is a string, or a choice of strings as this script writes it."""
     if isinstance(value, cst.IfExp):
         return _is_text(value.body) and _is_text(value.orelse)
     return isinstance(value, _TEXTS)
 
 
 def name_scope(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """A scope that may be entered again is of version 1; a default name is a name in version 2."""
+    """Scopes that can be re-entered remain version 1's; a default name becomes the name."""
     places = by_place(call.args)
     if has_star(call.args) or has_double_star(call.args):
         return _version_1_scope(called, call)
@@ -192,7 +192,7 @@ def name_scope(called: Called, call: cst.Call) -> cst.BaseExpression | None:
         arg or (places[place] if place < len(places) else None) for place, arg in enumerate(by_name)
     )
     if name is not None and not is_literal(name.value, "None"):
-        # By name alone it is what this function writes, and the same in both versions.
+        # With a name only, the call is the same in both versions.
         return None if len(call.args) == 1 and name.keyword else _version_1_scope(called, call)
     if default is None:
         called.advise("ERROR", "tf.name_scope() is given no name.", "name_scope")
@@ -208,14 +208,14 @@ def _version_1_scope(called: Called, call: cst.Call) -> cst.BaseExpression:
 
 
 def string_split(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Version 2 gives ragged tensors where version 1 gave sparse ones."""
+    """Ragged results of version 2 converted to sparse ones as in version 1."""
     kind = find(call.args, "result_type")
     source = find(call.args, "source")
     sparse = kind is not None and is_literal(kind.value, "'SparseTensor'")
     by_its_place = len(by_place(call.args)) > _PLACE_OF_RESULT_TYPE
     unknown = has_star(call.args) or has_double_star(call.args) or by_its_place
     if unknown or (kind is not None and not sparse):
-        # A call without result_type would be taken for one of version 1 the next time.
+        # Without result_type, the next upgrade would take the call for one of version 1.
         new = version_1(called.name)
         called.done(f"{called.name} is {new} now: version 2 has no result_type=.")
         return called.calling(call, new)
@@ -232,15 +232,15 @@ def string_split(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def add_condition(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """Recording always or never is a condition."""
+    """A condition for recording always or never."""
     way = called.way
-    assert way is not None  # noqa: S101 (it is why this is called)
+    assert way is not None  # noqa: S101 (the caller checked it)
     called.done(f"{called.name}() is tf.compat.v2.summary.record_if({way.value}) now.")
     return called.calling(added(call, "", cst.Name(way.value)), "tf.compat.v2.summary.record_if")
 
 
 def add_step(called: Called, call: cst.Call) -> cst.BaseExpression | None:
-    """A summary has a step."""
+    """A summary with a step."""
     if find(call.args, "step") is not None:
         return None
     called.advise("WARNING", f"{called.name}() is given the global step.", "summary_step")
@@ -249,17 +249,17 @@ def add_step(called: Called, call: cst.Call) -> cst.BaseExpression | None:
 
 
 def version_1(name: str | None) -> str:
-    """`tf.compat.v1.log` of `tf.log`."""
+    """`tf.compat.v1.log` for `tf.log`."""
     return f"tf.compat.v1.{(name or '').removeprefix('tf.')}"
 
 
 def is_text(value: cst.BaseExpression) -> bool:
-    """Whether it is a text in quotes."""
+    """Whether an expression is a string literal."""
     return isinstance(value, _TEXTS)
 
 
 def is_literal(value: cst.BaseExpression, text: str) -> bool:
-    """Whether it is this name, or this text in any quotes."""
+    """Whether an expression is this name, or this string in any quotes."""
     if isinstance(value, cst.SimpleString):
         return repr(value.evaluated_value) == text
     return isinstance(value, cst.Name) and value.value == text

@@ -33,12 +33,12 @@ class CallSpec(NamedTuple):
     """The parameters of a Python function, as `inspect.getfullargspec` returns them.
 
     Attributes:
-        args: names of the positional ones, without `self`.
-        varargs: name of `*args`.
-        varkw: name of `**kwargs`.
-        defaults: of the last of `args`.
-        kwonlyargs: names of those after `*`.
-        kwonlydefaults: of those.
+        args: names of the positional parameters, without `self`.
+        varargs: name of `*args`, or None.
+        varkw: name of `**kwargs`, or None.
+        defaults: default values of the last of `args`.
+        kwonlyargs: names of the parameters after `*`.
+        kwonlydefaults: their default values, by name.
         input_signature: specs given by the user.
     """
 
@@ -187,7 +187,7 @@ class SavedItem(NamedTuple):
 
     Attributes:
         slots: its slot variables: (number of the variable, name, number of the slot variable).
-        saveables: by name in checkpoints, the functions that save and restore the values.
+        saveables: the functions that save and restore its values, by their names in checkpoints.
     """
 
     kind: Kind
@@ -202,9 +202,9 @@ class ConcreteInfo(NamedTuple):
     """The calling convention of a concrete function, and the objects bound to its last arguments.
 
     Attributes:
-        bound: numbers of objects.
+        bound: numbers of the captured objects.
         arguments: `(args, kwargs)` with specs for tensors; decoded on first use.
-        results: likewise.
+        results: specs of the results; decoded on first use.
     """
 
     bound: tuple[int, ...]
@@ -286,7 +286,7 @@ def decode_objects(graph: messages.SavedObjectGraph, where: str) -> Objects:
 
     Raises:
         DataLossError: there is no root, or a number is not that of an object.
-        InvalidArgumentError: an object is of no kind.
+        InvalidArgumentError: an object has no known kind.
     """
     count = len(graph.nodes)
     if not count:
@@ -411,7 +411,7 @@ def decode_call_spec(message: messages.FunctionSpec, where: str) -> CallSpec:
     for pair in message.fullargspec.named_tuple_value.values:
         found[pair.key] = decode_structure(pair.value, f"{where}, {pair.key}")
     args = _names(found.get("args") or [], where)
-    # TensorFlow 2.0 and 2.1 wrote the methods of modules as if they were none.
+    # TensorFlow 2.0 and 2.1 did not mark the methods of modules as methods.
     if message.is_method or args[:1] == ("self",):
         args = args[1:]
     for key, kinds in _OF_A_SPEC.items():

@@ -43,12 +43,12 @@ class GraphSignature:
     """Names for tensors of the main graph that are fed and fetched together.
 
     Attributes:
-        inputs: by name; those of a ragged `x` as `x/values` and `x/row_splits`.
-        outputs: likewise.
-        method: what kind of answer it gives.
-        defaults: inputs that may be left out.
-        composite_inputs: the specs of inputs made of several tensors, by their own names.
-        composite_outputs: likewise.
+        inputs: tensors by name; the components of a ragged `x` are `x/values` and `x/row_splits`.
+        outputs: the same for the results.
+        method: the SignatureDef's method_name.
+        defaults: default values of optional inputs, by name.
+        composite_inputs: specs of composite inputs, by their own names.
+        composite_outputs: the same for the outputs.
     """
 
     inputs: Mapping[str, GraphTensor]
@@ -115,8 +115,8 @@ def decode_signature(message: SignatureDef, where: str) -> GraphSignature:
     """The inverse of `encode_signature`.
 
     Raises:
-        InvalidArgumentError: it names no tensor, or one of an unknown dtype.
-        UnimplementedError: a composite tensor of a class that is not known here.
+        InvalidArgumentError: a tensor has no name, or an unknown dtype.
+        UnimplementedError: a composite tensor has an unknown class.
     """
     inputs, composite_inputs = decode_infos(message.inputs, f"{where}, input")
     outputs, composite_outputs = decode_infos(message.outputs, f"{where}, output")
@@ -133,11 +133,11 @@ def decode_signature(message: SignatureDef, where: str) -> GraphSignature:
 def decode_infos(
     messages: Mapping[str, TensorInfo], where: str
 ) -> tuple[dict[str, GraphTensor], dict[str, CompositeSpec]]:
-    """The tensors of the inputs or outputs, and which of them form one composite value.
+    """Decode the tensors of inputs or outputs, and the specs of those that are composite.
 
     Raises:
-        InvalidArgumentError: a tensor has no name, or an unknown dtype; two have one name.
-        UnimplementedError: a composite tensor of a class that is not known here.
+        InvalidArgumentError: a tensor has no name, or an unknown dtype; two have the same name.
+        UnimplementedError: a composite tensor has an unknown class.
     """
     tensors: dict[str, GraphTensor] = {}
     composites: dict[str, CompositeSpec] = {}
@@ -149,7 +149,7 @@ def decode_infos(
             names = list(named_tensors({name: composites[name]}))
             if len(names) != len(infos):
                 raise InvalidArgumentError(
-                    f"{place}: it is made of {len(names)} tensors, the signature has {len(infos)}"
+                    f"{place}: its spec has {len(names)} components, the signature has {len(infos)}"
                 )
             parts = dict(zip(names, infos, strict=True))
         for key, info in parts.items():
@@ -165,11 +165,11 @@ def _decode_composite_info(
     if message.WhichOneof("encoding") == "composite_tensor":
         spec = decode_composite(message.composite_tensor.type_spec, where)
         if not isinstance(spec, CompositeSpec):
-            raise UnimplementedError(f"{where}: values of class {spec!r} are not known here")
+            raise UnimplementedError(f"{where}: values of class {spec!r} are not supported")
         return spec, list(message.composite_tensor.components)
     kind = spec_class(_SPARSE)
     if kind is None:
-        raise UnimplementedError(f"{where}: sparse tensors are not known here")
+        raise UnimplementedError(f"{where}: sparse tensors are not supported")
     shape = decode_shape(message.tensor_shape, f"{where}.tensor_shape")
     dtype = decode_dtype(message.dtype, f"{where}.dtype")
     found = kind._deserialize((shape, dtype))
@@ -208,7 +208,7 @@ def decode_tensor_info(message: TensorInfo, where: str) -> GraphTensor:
 
     Raises:
         InvalidArgumentError: the tensor has no name, or an unknown dtype.
-        UnimplementedError: it is several tensors.
+        UnimplementedError: the tensor is composite.
     """
     encoding = message.WhichOneof("encoding")
     if encoding in ("coo_sparse", "composite_tensor"):

@@ -95,10 +95,10 @@ def encodable(value: Any) -> bool:
 
 
 def encode_structure(value: Any) -> StructuredValue:
-    """A nested value; the leaves are None, numbers, strings, shapes, dtypes and specs.
+    """Encode a nested value; the leaves are None, numbers, strings, shapes, dtypes and specs.
 
     Raises:
-        NotEncodable: there is something else in it.
+        NotEncodable: the value contains anything else.
     """
     message = StructuredValue()
     _fill(message, value)
@@ -184,10 +184,10 @@ def encode_composite(spec: CompositeSpec) -> TypeSpecProto:
 
 
 def decode_composite(message: TypeSpecProto, where: str) -> TypeSpec:
-    """The inverse of `encode_composite`; an OpaqueSpec for a class that is not known here.
+    """The inverse of `encode_composite`; an OpaqueSpec for an unknown class.
 
     Raises:
-        InvalidArgumentError: the state makes no such spec.
+        InvalidArgumentError: the state is invalid for the class.
     """
     known = TypeSpecProto.TypeSpecClass.values()
     number = message.type_spec_class
@@ -203,7 +203,7 @@ def decode_composite(message: TypeSpecProto, where: str) -> TypeSpec:
     try:
         return kind._deserialize(tuple(state))
     except (AttributeError, TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"{where}: no {kind.__name__}: {error}") from error
+        raise InvalidArgumentError(f"{where}: invalid {kind.__name__}: {error}") from error
 
 
 def encode_spec(spec: TensorSpec) -> TensorSpecProto:
@@ -228,7 +228,7 @@ def decode_structure(message: StructuredValue, where: str) -> Any:
     """The inverse of `encode_structure`.
 
     Raises:
-        InvalidArgumentError: something in it cannot be.
+        InvalidArgumentError: a part of the message is invalid.
     """
     kind = message.WhichOneof("kind")
     if kind in ("bool_value", "int64_value", "float64_value", "string_value"):
@@ -268,7 +268,7 @@ def _decode_rare(message: StructuredValue, kind: str | None, where: str) -> Any:
         return np.array(decode_tensor(message.numpy_value, where))
     if kind == "type_spec_value":
         return decode_composite(message.type_spec_value, where)
-    raise InvalidArgumentError(f"{where}: a value of no kind")
+    raise InvalidArgumentError(f"{where}: a value has no known kind")
 
 
 def _decode_named_tuple(message: StructuredValue, where: str) -> Any:
@@ -277,7 +277,7 @@ def _decode_named_tuple(message: StructuredValue, where: str) -> Any:
     try:
         kind = _named_tuple(named.name, names)
     except ValueError as error:
-        raise InvalidArgumentError(f"{where}: a named tuple that cannot be: {error}") from error
+        raise InvalidArgumentError(f"{where}: an invalid named tuple: {error}") from error
     return kind(*[decode_structure(pair.value, where) for pair in named.values])
 
 

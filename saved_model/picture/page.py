@@ -51,7 +51,7 @@ def picture_page(graph: Graph, title: str = "", given: Mapping[str, str] | None 
     Args:
         graph: what to draw; the functions it calls are drawn inside it.
         title: of the page; the graph's name if left out.
-        given: what captured inputs are called: name of the input -> name of the variable.
+        given: names of captured inputs: name of the input -> name of the variable.
 
     Returns:
         HTML.
@@ -69,7 +69,7 @@ def picture_page(graph: Graph, title: str = "", given: Mapping[str, str] | None 
 
 
 def signature_page(function: ConcreteFunction, title: str) -> str:
-    """A page that shows a signature of a loaded model, its variables by their names."""
+    """Return a page that shows a signature of a loaded model, with its variables' names."""
     graph = function.graph
     captured = graph.input_names[len(graph.inputs) - len(function.captured) :]
     given = {}

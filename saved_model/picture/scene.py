@@ -39,7 +39,7 @@ class Box:
     """A box of the drawing.
 
     Attributes:
-        number: by which edges and boxes refer to it.
+        number: its number, by which edges and boxes refer to it.
         parent: the number of the box it is in.
         name: the node's full name.
         label: the text in the box.
@@ -78,11 +78,11 @@ class Scene:
     """The drawing of one graph.
 
     Attributes:
-        title: of the picture.
+        title: the drawing's title.
         boxes: by number; the first is the whole.
         edges: between boxes, each pair once per label.
-        node_count: nodes of the graph and the functions in it.
-        folded_count: those of them that are written into others.
+        node_count: number of nodes of the graph and the functions in it.
+        folded_count: number of those nodes that are written into others.
     """
 
     title: str
@@ -112,8 +112,8 @@ def scene_of(graph: Graph, title: str = "", given: Mapping[str, str] | None = No
 
     Args:
         graph: of a signature, or any other.
-        title: of the picture; the graph's name if left out.
-        given: what captured inputs are called: name of the input -> name of the variable.
+        title: the drawing's title; the graph's name if empty.
+        given: names of captured inputs: name of the input -> name of the variable.
     """
     building = _Building(title or graph.name, given or {})
     building.place(graph, ROOT, None)

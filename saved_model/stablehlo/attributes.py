@@ -25,7 +25,7 @@ Attribute: TypeAlias = (
 )
 
 _MOST_ELEMENTS = 1 << 62
-# More than any list of axes or sizes has.
+# More than the length of any list of axes or sizes.
 _MOST_NUMBERS = 4096
 # The values of each enumeration of VHLO.
 _WORDS: dict[int, tuple[str, ...]] = {
@@ -47,9 +47,9 @@ class Constant:
     """The value of a tensor.
 
     Attributes:
-        type: its type.
-        content: its elements, a view of the file where that can be; a scalar for one value that
-            fills the tensor, which may be of any size.
+        type: the tensor's type.
+        content: its elements, a view of the file if possible; a scalar for a splat, whose tensor
+            may have any size.
     """
 
     type: TensorType
@@ -61,7 +61,7 @@ class Constant:
         return self.content.ndim == 0
 
     def integers(self) -> tuple[int, ...]:
-        """The elements, of which there are few, as ints."""
+        """The elements as ints; long lists are refused."""
         count = math.prod(n or 0 for n in self.type.shape)
         if count > _MOST_NUMBERS:
             refuse(f"a list of {count} numbers is too long")
@@ -76,7 +76,7 @@ def decode_vhlo_attribute(tables: Tables, cursor: Cursor, depth: int) -> Attribu
     if words is not None:
         index = cursor.number()
         if index >= len(words):
-            refuse("a word of an enumeration is unknown")
+            refuse("an enumeration has an unknown value")
         return words[index]
     read = _VHLO.get(code)
     if read is None:
@@ -123,7 +123,7 @@ class _Entry:
         found = {}
         for key, value in pairs:
             if not isinstance(key, str):
-                refuse("a key of a dictionary is no text")
+                refuse("a dictionary has a key that is not a string")
             found[key] = value
         return found
 
@@ -148,8 +148,8 @@ class _Entry:
         kind = self.type()
         content = self.cursor.take(self.cursor.number())
         if not isinstance(kind, TensorType) or None in kind.shape:
-            refuse("a constant is no tensor of a known size")
-        # Without the zeros, too: NumPy multiplies the sizes.
+            refuse("a constant must be a tensor of known size")
+        # Also the product without sizes of 0, which NumPy computes.
         if math.prod(n or 1 for n in kind.shape) > _MOST_ELEMENTS:
             refuse("a constant has too many elements")
         return Constant(kind, _elements(kind, math.prod(n or 0 for n in kind.shape), content))
@@ -165,7 +165,7 @@ def _elements(kind: TensorType, count: int, content: bytes) -> Array:
             bytewise: Array = np.frombuffer(content, np.uint8) != 0
             return bytewise.reshape(shape)
         if len(content) != -(-count // 8):
-            refuse("a constant's bytes are not those of its type")
+            refuse("the bytes of a constant do not match its type")
         bits: Array = np.unpackbits(
             np.frombuffer(content, np.uint8), count=count, bitorder="little"
         )
@@ -175,7 +175,7 @@ def _elements(kind: TensorType, count: int, content: bytes) -> Array:
     if len(content) == count * dtype.itemsize:
         return np.frombuffer(content, dtype).reshape(shape)
     if len(content) != dtype.itemsize:
-        refuse("a constant's bytes are not those of its type")
+        refuse("the bytes of a constant do not match its type")
     return np.frombuffer(content, dtype).reshape(())
 
 
@@ -191,10 +191,10 @@ def _numbers(entry: _Entry) -> Attribute:
     count = entry.cursor.number()
     content = entry.cursor.take(entry.cursor.number())
     if not isinstance(element, str):
-        refuse("a list of numbers has a type that is none of theirs")
+        refuse("a list of numbers has an invalid element type")
     elements = _elements(TensorType((count,), element), count, content)
     if elements.ndim != 1:
-        refuse("a list of numbers has not as many as it announces")
+        refuse("the bytes of a list of numbers do not match its length")
     return tuple(elements.tolist())
 
 
@@ -286,7 +286,7 @@ _BUILTIN: dict[int, Callable[[_Entry], Attribute]] = {
     4: _Entry.attribute,
     5: _symbol,
     6: _Entry.type,
-    7: lambda entry: True,  # noqa: ARG005 (an attribute that is there, and no more)
+    7: lambda entry: True,  # noqa: ARG005 (a unit attribute)
     8: _integer,
     9: lambda entry: entry.number(entry.type()),
     17: _numbers,

@@ -15,7 +15,7 @@ _MOST_ALIGNMENT = 1 << 16
 
 
 def refuse(why: str) -> NoReturn:
-    """Say that the bytes are no module of StableHLO.
+    """Raise the error for bytes that are not a valid module.
 
     Raises:
         InvalidArgumentError: always.
@@ -56,9 +56,9 @@ class Cursor:
         return self.data[self.skip(size) : self.position]
 
     def skip(self, size: int) -> int:
-        """Go past some bytes; where they begin."""
+        """Skip some bytes; return their position."""
         if size > self.left:
-            refuse(f"{size} bytes are announced where {self.left} are left")
+            refuse(f"{size} bytes are announced, but {self.left} are left")
         self.position += size
         return self.position - size
 
@@ -91,7 +91,7 @@ class Cursor:
         """The number of items that take at least one byte each."""
         count = self.number()
         if count > self.left:
-            refuse(f"{count} entries are announced where {self.left} bytes are left")
+            refuse(f"{count} entries are announced, but {self.left} bytes are left")
         return count
 
     def several(self, one: Callable[[], _T]) -> list[_T]:
@@ -105,7 +105,7 @@ class Cursor:
         if kind & 0x80:
             alignment = self.number()
             if alignment.bit_count() != 1 or alignment > _MOST_ALIGNMENT:
-                refuse(f"a section is aligned to {alignment}")
+                refuse(f"a section has the alignment {alignment}")
             while self.position % alignment:
                 if self.byte() != _PADDING:
                     refuse("a section's padding holds data")

@@ -41,7 +41,7 @@ _ORDERED, _MODULE, _KEPT, _DEVICES, _VALUES, _IN_INDICES = 24, 30, 34, 40, 42, 4
 
 
 def refuse(why: str) -> NoReturn:
-    """Say that the bytes are none of jax.export's.
+    """Raise the error for bytes that are not a file of jax.export.
 
     Raises:
         InvalidArgumentError: always.
@@ -55,11 +55,11 @@ class Exported:
 
     Attributes:
         name: the Python function's.
-        inputs: what it takes, by name.
-        outputs: the names of what it gives, in order.
-        kept: the inputs that the module takes, by number; the others are not used.
-        platforms: those that the module is for, as JAX names them.
-        module: StableHLO as MLIR's bytecode.
+        inputs: the input specs, by name.
+        outputs: the output names, in order.
+        kept: the numbers of the inputs that the module takes; the others are unused.
+        platforms: the module's platforms, as JAX names them.
+        module: the StableHLO module as MLIR bytecode.
     """
 
     name: str
@@ -74,7 +74,7 @@ def is_standalone(start: bytes) -> bool:
     """Whether a file that starts with these bytes is a module, or written by `jax.export`.
 
     Args:
-        start: its first bytes; of a FlatBuffer so many that its root table is among them.
+        start: its first bytes; those of a FlatBuffer must include its root table.
     """
     if start.startswith(MAGIC):
         return True
@@ -82,7 +82,7 @@ def is_standalone(start: bytes) -> bool:
         size = _root(start).width()
     except InvalidArgumentError:
         return False
-    # Its fields in the first version, and the most it may have.
+    # The fields of the first version, and an upper limit.
     return _KEPT < size <= _MOST_FIELDS
 
 
@@ -90,11 +90,11 @@ def decode_exported(data: bytes) -> Exported:
     """Decode a file of `jax.export`.
 
     Args:
-        data: all of it.
+        data: the file's content.
 
     Raises:
-        InvalidArgumentError: it is not that.
-        UnimplementedError: it needs several devices, or has effects.
+        InvalidArgumentError: the file is not valid.
+        UnimplementedError: the function needs several devices, or has effects.
     """
     try:
         return _decoded(_root(data))
@@ -106,7 +106,7 @@ def _decoded(root: _Table) -> Exported:
     name = root.text(_NAME) or "exported"
     module = root.octets(_MODULE)
     if module is None or not module.startswith(MAGIC):
-        refuse("it holds no module of StableHLO")
+        refuse("it has no StableHLO module")
     devices = root.number(_DEVICES, "<I") or root.number(_DEVICES_SHORT, "<H")
     if devices > 1:
         raise UnimplementedError(
@@ -116,7 +116,7 @@ def _decoded(root: _Table) -> Exported:
     effects = [one.text(_KIND) for one in root.tables(_ORDERED)]
     if effects:
         raise UnimplementedError(
-            f"jax.export file: {name!r} has effects ({', '.join(effects)}), which are not run\n"
+            f"jax.export file: {name!r} has unsupported effects ({', '.join(effects)})\n"
             "  Try: the function exported without callbacks and prints"
         )
     specs = _specs(root)
@@ -125,7 +125,7 @@ def _decoded(root: _Table) -> Exported:
         refuse(f"it has {len(specs)} types for {len(inputs)} inputs")
     kept = root.numbers(_KEPT, "<H")
     if any(index >= len(inputs) for index in kept) or len(set(kept)) != len(kept):
-        refuse("it keeps inputs that it does not have")
+        refuse("its kept inputs are repeated or out of range")
     return Exported(
         name,
         dict(zip(inputs, specs, strict=True)),
@@ -142,7 +142,7 @@ def _specs(root: _Table) -> list[TensorSpec]:
     if indices:
         known = [_spec(one) for one in root.tables(_VALUES)]
         if max(indices) >= len(known):
-            refuse("it has an input of a type that it does not have")
+            refuse("the type of an input is out of range")
         return [known[index] for index in indices]
     return [_spec(one) for one in root.tables(_IN_VALUES)]
 
@@ -150,7 +150,7 @@ def _specs(root: _Table) -> list[TensorSpec]:
 def _spec(value: _Table) -> TensorSpec:
     if value.number(_KIND, "<b"):
         raise UnimplementedError("jax.export file: it passes tokens, which order effects")
-    # A size that is not known is a term: `b`, `2*b + 1`.
+    # Unknown sizes are expressions: `b`, `2*b + 1`.
     shape = [int(size) if size.isdecimal() else None for size in value.texts(_SHAPE)]
     kind = value.number(_DTYPE, "<b")
     if 0 <= kind < len(_DTYPES):
@@ -159,20 +159,20 @@ def _spec(value: _Table) -> TensorSpec:
 
 
 def _names(root: _Table, field: int, name: Callable[[tuple[str, ...]], str]) -> list[str]:
-    """A name for each leaf of a structure, as TensorFlow would name them; all different."""
+    """Return a unique name for each leaf of a structure, as TensorFlow would name them."""
     tree = root.table(field)
     if tree is None:
-        refuse("it lacks the structure of what it takes or gives")
+        refuse("it lacks the structure of its inputs or outputs")
     found: dict[str, None] = {}
     for path in _leaves(tree):
         chosen = "".join(letter if letter.isalnum() else "_" for letter in name(path))
         if chosen in found:
             chosen = f"{chosen}_{len(found)}"
         if chosen in found:
-            refuse("names of what it takes or gives cannot be told apart")
+            refuse("the names of its inputs or outputs are not unique")
         found[chosen] = None
         if len(found) > _MOST_VALUES:
-            refuse("it takes or gives too many values")
+            refuse("it has too many inputs or outputs")
     return list(found)
 
 
@@ -210,7 +210,7 @@ def _leaves(tree: _Table) -> Iterator[tuple[str, ...]]:
         elif kind not in {_NONE, _TUPLE, _LIST, _CUSTOM}:
             refuse(f"a structure is of unknown kind {kind}")
         if len(keys) != len(children):
-            refuse("a dictionary has another number of names than of values")
+            refuse("a dictionary has different numbers of names and values")
         pairs = [(child, (*path, key)) for child, key in zip(children, keys, strict=True)]
         waiting.extend(reversed(pairs))
 
@@ -271,12 +271,12 @@ class _Table:
         return start + 4, count
 
     def octets(self, field: int) -> bytes | None:
-        """Bytes."""
+        """A list of bytes, None if it is omitted or empty."""
         start, count = self._vector(field, 1)
         return self._data[start : start + count] if count else None
 
     def text(self, field: int) -> str:
-        """Text, empty where it is left out."""
+        """A string, empty if it is omitted."""
         return (self.octets(field) or b"").decode()
 
     def numbers(self, field: int, form: str) -> list[int]:
@@ -284,7 +284,7 @@ class _Table:
         width = struct.calcsize(form)
         start, count = self._vector(field, width)
         if count > _MOST_VALUES:
-            refuse("it takes or gives too many values")
+            refuse("it has too many inputs or outputs")
         return [self._read(form, start + width * index)[0] for index in range(count)]
 
     def tables(self, field: int) -> Iterator[_Table]:
@@ -294,13 +294,13 @@ class _Table:
             yield _Table(self._data, self._follow(start + 4 * index))
 
     def texts(self, field: int) -> Iterator[str]:
-        """A list of texts."""
+        """A list of strings."""
         start, count = self._vector(field, 4)
         for index in range(count):
             place = self._follow(start + 4 * index)
             (length,) = self._read("<I", place)
             if length > len(self._data) - place - 4:
-                refuse("a text reaches beyond the end")
+                refuse("a string reaches beyond the end")
             yield self._data[place + 4 : place + 4 + length].decode()
 
 

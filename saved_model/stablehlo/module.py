@@ -1,6 +1,6 @@
-"""A module of StableHLO: functions of ops that stand in regions. Read from MLIR's bytecode.
+"""A StableHLO module: functions of ops, which may have regions. Decoded from MLIR bytecode.
 
-VHLO is StableHLO as it is kept: each op and attribute has a version, and every version is read.
+VHLO is the versioned form of StableHLO in files; every version of its ops and attributes is read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.attributes import Attribute
     from pinnace.saved_model.stablehlo.types import Type
 
-# How deep regions stand in one another.
+# The depth of nested regions.
 _DEPTH = 64
 _MOST_REGIONS = 4096
-# Values and ops of a module altogether.
+# Values and ops of a module in total.
 _MOST_VALUES = 4_000_000
 
 
@@ -36,10 +36,10 @@ class Value:
 
     @property
     def tensor(self) -> TensorType:
-        """Its type, which is a tensor's.
+        """The type, which must be a tensor's.
 
         Raises:
-            UnimplementedError: it is no tensor.
+            UnimplementedError: it is not.
         """
         if not isinstance(self.type, TensorType):
             name = getattr(self.type, "name", "function")
@@ -58,7 +58,7 @@ class Block:
 
     @property
     def returned(self) -> tuple[Value, ...]:
-        """The values that it gives."""
+        """The values that it returns."""
         if not self.operations or self.operations[-1].name != "return":
             refuse("a region does not return")
         return self.operations[-1].operands
@@ -69,12 +69,12 @@ class Operation:
     """One op.
 
     Attributes:
-        name: without dialect and version.
-        operands: what it takes.
-        results: what it gives.
-        attributes: those of the op.
-        extra: others, from whoever wrote the module.
-        regions: what it runs inside.
+        name: its name without dialect and version.
+        operands: its operands.
+        results: its results.
+        attributes: StableHLO's attributes.
+        extra: attributes that the module's producer added.
+        regions: its regions.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Operation:
     regions: tuple[Block, ...]
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """An attribute that is a list of whole numbers."""
+        """An attribute that is a list of integers."""
         value = self.attributes.get(name)
         if isinstance(value, Constant) and (value.type.is_integer or value.type.element == "i1"):
             return value.integers()
@@ -94,18 +94,18 @@ class Operation:
         return self._wrong(name, "a list of whole numbers")
 
     def optional_integers(self, name: str) -> tuple[int, ...]:
-        """Likewise, empty where this version of the op has no such attribute."""
+        """An attribute that is a list of integers, empty if this version of the op lacks it."""
         return self.integers(name) if name in self.attributes else ()
 
     def pairs(self, name: str) -> tuple[tuple[int, int], ...]:
-        """An attribute that is a list of pairs of whole numbers."""
+        """An attribute that is a list of pairs of integers."""
         flat = self.integers(name)
         if len(flat) % 2:
             self._wrong(name, "a list of pairs")
         return tuple(zip(flat[::2], flat[1::2], strict=True))
 
     def integer(self, name: str) -> int:
-        """An attribute that is a whole number."""
+        """An attribute that is an integer."""
         value = self.attributes.get(name)
         return value if isinstance(value, int) else self._wrong(name, "a whole number")
 
@@ -115,12 +115,12 @@ class Operation:
         return float(value) if isinstance(value, (int, float)) else self._wrong(name, "a number")
 
     def flag(self, name: str) -> bool:
-        """An attribute that is true or false."""
+        """An attribute that is a bool."""
         value = self.attributes.get(name)
         return value if isinstance(value, bool) else self._wrong(name, "true or false")
 
     def text(self, name: str) -> str:
-        """An attribute that is a text, or a word of an enumeration."""
+        """An attribute that is a string, or a value of an enumeration."""
         value = self.attributes.get(name)
         return value if isinstance(value, str) else self._wrong(name, "a text")
 
@@ -146,21 +146,21 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """A program: functions by name, of which `main` is called from outside.
+    """A program: functions by name, of which `main` is the entry point.
 
     Attributes:
-        producer: who wrote it, as the file says.
-        functions: each an op `func` with one region.
+        producer: the producer, as the file names it.
+        functions: by name, each an op `func` with one region.
     """
 
     producer: str
     functions: dict[str, Block]
 
     def function(self, name: str) -> Block:
-        """A function.
+        """Return a function.
 
         Raises:
-            InvalidArgumentError: there is none of that name.
+            InvalidArgumentError: no function has that name.
         """
         found = self.functions.get(name)
         if found is None:
@@ -169,7 +169,7 @@ class Module:
 
 
 def operations_of(block: Block) -> Iterator[Operation]:
-    """Every op of a block and of the regions inside."""
+    """Every op of a block and of its nested regions."""
     waiting = [block]
     while waiting:
         for operation in waiting.pop().operations:
@@ -178,21 +178,21 @@ def operations_of(block: Block) -> Iterator[Operation]:
 
 
 def decode_module(data: bytes) -> Module:
-    """A module from MLIR's bytecode, in which each op is of the dialect VHLO.
+    """Decode a module from MLIR bytecode, in which each op is of the dialect VHLO.
 
     Raises:
-        InvalidArgumentError: the bytes are no such module.
-        UnimplementedError: it is newer than what is read here, or has ops of other dialects.
+        InvalidArgumentError: the bytes are not such a module.
+        UnimplementedError: its version is too new, or it has ops of other dialects.
     """
     tables = Tables(data)
     reader = _Reader(tables)
     top = reader.block(tables.program, _Scope([]), 0)
     if tables.program.left or [one.name for one in top.operations] != ["module"]:
-        refuse("it is not one module")
+        refuse("it must be a single module")
     functions: dict[str, Block] = {}
     for operation in top.operations[0].region().operations:
         if operation.name != "func":
-            refuse(f"op {operation.name} stands outside of functions")
+            refuse(f"op {operation.name} is outside the functions")
         name = operation.text("sym_name")
         if name in functions:
             refuse(f"two functions are named {name[:200]!r}")
@@ -201,7 +201,7 @@ def decode_module(data: bytes) -> Module:
 
 
 class _Scope:
-    """The values that ops of a region may name by number, and how many of them there are yet."""
+    """The values that the ops of a region may refer to by number, and how many are defined."""
 
     def __init__(self, values: list[Value | None]) -> None:
         self.values = values
@@ -213,14 +213,14 @@ class _Scope:
         self.values.extend([None] * count)
 
     def define(self, value: Value) -> None:
-        """The next value."""
+        """Define the next value."""
         if self.next >= len(self.values):
             refuse("a region has more values than it announces")
         self.values[self.next] = value
         self.next += 1
 
     def use(self, index: int) -> Value:
-        """A value that was defined."""
+        """Return a defined value."""
         value = self.values[index] if index < len(self.values) else None
         if value is None:
             refuse("a value is used before it is defined")
@@ -235,10 +235,10 @@ class _Reader:
         self._left = _MOST_VALUES
 
     def block(self, cursor: Cursor, scope: _Scope, depth: int) -> Block:
-        """A block: how many ops, its arguments, the ops."""
+        """A block: the number of its ops, its arguments, its ops."""
         count, has_arguments = cursor.flagged()
         if count > cursor.left:
-            refuse(f"{count} ops are announced where {cursor.left} bytes are left")
+            refuse(f"{count} ops are announced, but {cursor.left} bytes are left")
         arguments = self._arguments(cursor, scope) if has_arguments else ()
         operations = tuple([self._operation(cursor, scope, depth) for _ in range(count)])
         return Block(arguments, operations)
@@ -267,7 +267,7 @@ class _Reader:
             refuse("a region has several blocks")
         count = cursor.number()
         if count > cursor.left:
-            refuse(f"{count} values are announced where {cursor.left} bytes are left")
+            refuse(f"{count} values are announced, but {cursor.left} bytes are left")
         self._spend(count)
         outer, start = scope.next, len(scope.values)
         scope.extend(count)
@@ -284,10 +284,10 @@ class _Reader:
         if index >= len(tables.op_names):
             refuse(f"it has no op name {index}")
         mask = cursor.byte()
-        cursor.number()  # where it stood in the source
+        cursor.number()  # the source location
         extra = tables.attribute(cursor.number()) if mask & 1 else {}
         if not isinstance(extra, dict):
-            refuse("the attributes of an op are no dictionary")
+            refuse("the attributes of an op must be a dictionary")
         properties = tables.properties(cursor.number()) if mask & 64 else None
         results: tuple[Value, ...] = ()
         if mask & 2:
@@ -296,7 +296,7 @@ class _Reader:
         if mask & 4:
             operands = tuple(cursor.several(lambda: scope.use(cursor.number())))
         if mask & 8 and cursor.count():
-            refuse("an op leads to other blocks")
+            refuse("an op has successor blocks")
         if mask & 32 and tables.version >= 3:
             _skip_uses(cursor, len(results))
         regions, isolated = cursor.flagged() if mask & 16 else (0, False)
@@ -313,11 +313,11 @@ class _Reader:
         self, cursor: Cursor, scope: _Scope, count: int, isolated: bool, depth: int
     ) -> tuple[Block, ...]:
         if depth > _DEPTH or count > _MOST_REGIONS:
-            refuse("regions stand in one another too deeply, or there are too many")
+            refuse("regions are nested too deeply, or there are too many")
         if isolated and self._tables.version >= 2:
             kind, cursor = cursor.section()
             if kind != PROGRAM:
-                refuse("a region is of another kind")
+                refuse("the section of an isolated region has another kind")
         return tuple(
             [self._region(cursor, _Scope([]) if isolated else scope, depth) for _ in range(count)]
         )
@@ -332,8 +332,8 @@ class _Reader:
         found = fields_of(name) if dialect == "vhlo" else None
         if found is None:
             raise UnimplementedError(
-                f"StableHLO module: op {full[:200]!r} is not one of StableHLO's ops that are "
-                "known here\n  Try: a module written for an older version of StableHLO"
+                f"StableHLO module: op {full[:200]!r} is not a known op of "
+                "StableHLO\n  Try: a module written for an older version of StableHLO"
             )
         name, fields = found
         if properties is None:
@@ -343,7 +343,7 @@ class _Reader:
             return name, own, {key: extra[key] for key in extra if key not in own}
         own = {field: self._tables.attribute(properties.number()) for field in fields}
         if properties.left:
-            refuse(f"op {name} has more attributes than are known")
+            refuse(f"op {name} has unknown attributes")
         return name, own, extra
 
     def _spend(self, count: int) -> None:
@@ -353,7 +353,7 @@ class _Reader:
 
 
 def _skip_uses(cursor: Cursor, count: int) -> None:
-    """Go past the orders in which values are used, of which nothing depends."""
+    """Skip the orders of values' uses, which are not needed."""
     for _ in range(1 if count == 1 else cursor.count()):
         if count > 1:
             cursor.number()

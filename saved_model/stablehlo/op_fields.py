@@ -1,6 +1,6 @@
-"""The attributes of each op of VHLO, whose values stand in a file without their names.
+"""The attributes of each VHLO op, whose values are stored in files without their names.
 
-They stand in alphabetical order. An op without `_v` is read in every version that has no line.
+They are in alphabetical order. An op without `_v` is read in every version that has no entry.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
         ("result_accuracy",),
     ),
 }
-# Ops that have none.
+# Ops without attributes.
 _PLAIN = frozenset(
     (
         *("abs", "add", "after_all", "and", "async_done", "async_start", "atan2"),
@@ -149,10 +149,10 @@ _PLAIN = frozenset(
 
 
 def fields_of(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """An op without its version and the names of its attributes; None if there is no such op.
+    """Return an op's name without its version, and its attributes' names; None if it is unknown.
 
     Args:
-        name: as in the file, `gather_v2`.
+        name: the op's name in the file, such as `gather_v2`.
     """
     base, _, version = name.rpartition("_v")
     if not version.isdecimal():

@@ -1,4 +1,4 @@
-"""Modules in files of their own, as functions: what `jax.export` writes, or bytecode alone."""
+"""Standalone modules as functions: files of `jax.export`, or bytecode alone."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def function_of(data: bytes) -> ConcreteFunction:
-    """A module as a function: inputs by name to outputs by name.
+    """Return a module as a function from inputs by name to outputs by name.
 
-    A module alone has no names: its inputs are `arg0` and so on, its outputs `output_0`. What
-    `jax.export` writes has those of dictionaries and keywords.
+    Bytecode alone has no names: its inputs are `arg0` and so on, its outputs `output_0`. A file of
+    `jax.export` has those of dictionaries and keywords.
 
     Args:
-        data: a file.
+        data: the file's content.
 
     Raises:
-        InvalidArgumentError: it is no module.
-        UnimplementedError: there is no translation.
+        InvalidArgumentError: it is not a module.
+        UnimplementedError: an op has no translation.
     """
     exported = None if data.startswith(MAGIC) else decode_exported(data)
     module = data if exported is None else exported.module
@@ -45,8 +45,8 @@ def function_of(data: bytes) -> ConcreteFunction:
     specs = _specs(exported, taken)
     if len(exported.outputs) != len(body.outputs):
         raise InvalidArgumentError(
-            f"jax.export file: the module gives {len(body.outputs)} values, "
-            f"{len(exported.outputs)} are described"
+            f"jax.export file: the module returns {len(body.outputs)} values, "
+            f"{len(exported.outputs)} are declared"
         )
 
     def serve(*given: Tensor) -> dict[str, Tensor]:
@@ -68,29 +68,29 @@ def save_standalone(data: bytes, folder: str | os.PathLike[str]) -> None:
     """Write a module as a SavedModel with one signature, `serving_default`.
 
     Args:
-        data: a file.
-        folder: the SavedModel's.
+        data: the file's content.
+        folder: the SavedModel's folder.
 
     Raises:
-        InvalidArgumentError: it is no module.
-        UnimplementedError: there is no translation.
+        InvalidArgumentError: it is not a module.
+        UnimplementedError: an op has no translation.
     """
     save(Trackable(), folder, {DEFAULT_SERVING_SIGNATURE_DEF_KEY: function_of(data)})
 
 
 def _described(taken: list[TensorSpec], given: int) -> Exported:
-    """A module alone, by numbers."""
+    """Describe bytecode alone: inputs and outputs by number."""
     inputs = {f"arg{index}": spec for index, spec in enumerate(taken)}
     names = tuple(f"output_{index}" for index in range(given))
     return Exported("main", inputs, names, tuple(range(len(taken))), (), b"")
 
 
 def _specs(exported: Exported, taken: list[TensorSpec]) -> list[TensorSpec]:
-    """The inputs: as the module takes them; those that it does not, as they are described."""
+    """The input specs: those of the module, or for unused inputs the declared ones."""
     if len(exported.kept) != len(taken):
         raise InvalidArgumentError(
-            f"jax.export file: the module takes {len(taken)} values, {len(exported.kept)} are "
-            "described"
+            f"jax.export file: the module takes {len(taken)} values, {len(exported.kept)} "
+            "are declared"
         )
     of_module = dict(zip(exported.kept, taken, strict=True))
     found = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAGIC = b"ML\xefR"
 _NEWEST = 6
 _MOST_PRODUCER = 256
-# How deep attributes and types may stand in one another; a circle ends there, too.
+# The depth of nested attributes and types, which also ends cycles.
 _DEPTH = 64
 STRINGS, DIALECTS, ENTRIES, OFFSETS, PROGRAM = range(5)
 _PROPERTIES = 8
@@ -37,24 +37,24 @@ class Tables:
 
     Attributes:
         version: of the bytecode.
-        producer: who wrote it, as the file says.
+        producer: the producer, as the file names it.
         op_names: with their dialects.
         program: the section of the ops.
 
     Raises:
-        InvalidArgumentError: the bytes are no MLIR bytecode.
-        UnimplementedError: it is of a newer version.
+        InvalidArgumentError: the bytes are not MLIR bytecode.
+        UnimplementedError: its version is too new.
     """
 
     def __init__(self, data: bytes) -> None:
         if data[:4] != MAGIC:
-            refuse("the bytes are no MLIR bytecode")
+            refuse("the bytes are not MLIR bytecode")
         cursor = Cursor(data, len(MAGIC))
         self.version = cursor.number()
         if self.version > _NEWEST:
             raise UnimplementedError(
-                f"StableHLO module: it is MLIR bytecode of version {self.version}, and "
-                f"{_NEWEST} is the newest that is read\n  Try: a module written for an older "
+                f"StableHLO module: it is MLIR bytecode of version {self.version}; "
+                f"{_NEWEST} is the newest that is supported\n  Try: a module written for an older "
                 "version of StableHLO"
             )
         end = data.find(b"\0", cursor.position, cursor.position + _MOST_PRODUCER)
@@ -66,7 +66,7 @@ class Tables:
         while cursor.left:
             kind, content = cursor.section()
             if kind in sections or kind > _PROPERTIES:
-                refuse(f"section {kind} stands twice, or is unknown")
+                refuse(f"section {kind} is repeated or unknown")
             sections[kind] = content
         for kind in (STRINGS, DIALECTS, ENTRIES, OFFSETS, PROGRAM):
             if kind not in sections:
@@ -97,18 +97,18 @@ class Tables:
         return Cursor(self._data, *self._properties[index])
 
     def attribute(self, index: int, depth: int = 0) -> Attribute:
-        """An attribute, made once.
+        """Return an attribute, decoded once.
 
         Args:
             index: its number.
-            depth: how deep it stands within others.
+            depth: the depth of its nesting.
         """
         if index not in self._known_attributes:
             dialect, custom, start, end = self._place(self._attributes, index, depth, "attribute")
             cursor = Cursor(self._data, start, end)
             found: Attribute
             if dialect not in {"vhlo", "builtin"} or not custom:
-                # Where tensors lie on several devices, and the like: nobody asks for it.
+                # Attributes of other dialects, such as shardings, are not needed.
                 found = OtherType(f"attribute of {dialect}")
             else:
                 decode = decode_vhlo_attribute if dialect == "vhlo" else decode_builtin_attribute
@@ -118,11 +118,11 @@ class Tables:
         return self._known_attributes[index]
 
     def type(self, index: int, depth: int = 0) -> Type:
-        """A type, made once.
+        """Return a type, decoded once.
 
         Args:
             index: its number.
-            depth: how deep it stands within others.
+            depth: the depth of its nesting.
         """
         if index not in self._known_types:
             dialect, custom, start, end = self._place(self._types, index, depth, "type")
@@ -141,28 +141,28 @@ class Tables:
         if index >= len(table):
             refuse(f"it has no {what} {index}")
         if depth > _DEPTH:
-            refuse(f"{what}s stand in one another too deeply, or in a circle")
+            refuse(f"{what}s are nested too deeply, or in a cycle")
         return table[index]
 
     @staticmethod
     def _check_end(cursor: Cursor) -> None:
         if cursor.left:
-            refuse("an attribute or a type is longer than what is in it")
+            refuse("an attribute or a type is longer than its content")
 
     def _groups(self, cursor: Cursor, total: int | None) -> Iterator[str]:
-        """The dialect of each entry of a table, which is grouped by dialects.
+        """Yield the dialect of each entry of a table, which is grouped by dialects.
 
         Args:
             cursor: the table.
-            total: how many entries there are; to its end if None.
+            total: the number of entries; None reads to the table's end.
         """
         done = 0
         while cursor.left if total is None else done < total:
             dialect, count = cursor.number(), cursor.count()
             if dialect >= len(self._dialects) or not count:
-                refuse("a group of a table is broken")
+                refuse("a group of a table is damaged")
             if total is not None and done + count > total:
-                refuse("a group of a table is broken")
+                refuse("a group of a table is damaged")
             for _ in range(count):
                 yield self._dialects[dialect]
             done += count
@@ -177,7 +177,7 @@ class Tables:
             if versioned:
                 cursor.section()
         if self.version >= 4:
-            cursor.number()  # how many op names there are in all
+            cursor.number()  # the total number of op names
         for dialect in self._groups(cursor, None):
             index = cursor.number() if self.version < 5 else cursor.flagged()[0]
             self.op_names.append(f"{dialect}.{self.text(index)}")
@@ -191,13 +191,13 @@ class Tables:
             for dialect in self._groups(cursor, count):
                 size, custom = cursor.flagged()
                 if size > entries.end - position:
-                    refuse("an attribute or a type leads out of its section")
+                    refuse("an attribute or a type extends beyond its section")
                 table.append((dialect, custom, position, position + size))
                 position += size
 
 
 def _strings(cursor: Cursor) -> list[bytes]:
-    # The lengths stand in reverse order; each counts the NUL at the end.
+    # The lengths are in reverse order; each includes the terminating NUL.
     sizes = cursor.several(cursor.number)
     if sum(sizes) != cursor.left:
         refuse("the lengths of its strings do not add up")

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.cursor import Cursor
     from pinnace.saved_model.stablehlo.tables import Tables
 
-# An element's type by its name, or any of the classes below.
+# The name of an element type, or an instance of a class below.
 Type: TypeAlias = "str | TensorType | FunctionType | OtherType"
 
 _MOST_AXES = 64
-# How VHLO writes a size that is not known.
+# VHLO's value for an unknown size.
 _UNKNOWN = -(1 << 63)
 
 
@@ -29,8 +29,8 @@ class TensorType:
     """A tensor.
 
     Attributes:
-        shape: sizes, None for one that is not known.
-        element: the type of its elements, by StableHLO's name.
+        shape: its sizes, None for unknown ones.
+        element: StableHLO's name of its element type.
     """
 
     shape: tuple[int | None, ...]
@@ -38,16 +38,16 @@ class TensorType:
 
     @property
     def dtype(self) -> DType:
-        """The type of its elements.
+        """The dtype of its elements.
 
         Raises:
-            UnimplementedError: there is no such type here.
+            UnimplementedError: no dtype corresponds.
         """
         return dtype_of(self.element)
 
     @property
     def is_integer(self) -> bool:
-        """Whether its elements are whole numbers."""
+        """Whether its elements are integers."""
         return self.element.startswith(("i", "ui")) and self.element != "i1"
 
 
@@ -61,7 +61,7 @@ class FunctionType:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OtherType:
-    """A type of which values cannot be computed here: a token, a tuple, a quantised tensor."""
+    """A type without computable values: a token, a tuple, a quantised tensor."""
 
     name: str
 
@@ -131,24 +131,24 @@ _PLAIN = {22: "token", 26: "witness", 33: "none"}
 
 
 def dtype_of(element: str) -> DType:
-    """An element's type.
+    """Return the dtype of an element type.
 
     Raises:
-        UnimplementedError: there is no such type here.
+        UnimplementedError: no dtype corresponds.
     """
     try:
         return dtypes.as_dtype(_DTYPES[element])
     except (KeyError, TypeError):
         raise UnimplementedError(
-            f"StableHLO module: elements of type {element} cannot be computed with"
+            f"StableHLO module: elements of type {element} are not supported"
         ) from None
 
 
 def element_of(dtype: DType) -> str:
-    """StableHLO's name of an element's type.
+    """Return StableHLO's name of a dtype.
 
     Raises:
-        UnimplementedError: it has none.
+        UnimplementedError: StableHLO has no such type.
     """
     for element, name in _DTYPES.items():
         if name == dtype.name:
@@ -157,14 +157,14 @@ def element_of(dtype: DType) -> str:
 
 
 def width_of(element: Type) -> int:
-    """The width of an element in bits as a number in the file."""
+    """The width in bits of an element in the file."""
     if not isinstance(element, str):
-        refuse("a number is of a type that has none")
+        refuse("a number has a type that is not numeric")
     if element.startswith("f") or element in _WIDTHS:
         return _WIDTHS.get(element, 8)
     digits = element.lstrip("ui")
     if not digits.isdecimal() or not 0 < int(digits) <= 64:
-        refuse("a number is of a type that has none")
+        refuse("a number has a type that is not numeric")
     return int(digits)
 
 
@@ -208,14 +208,14 @@ def decode_builtin_type(tables: Tables, cursor: Cursor, depth: int) -> Type:
 def _element(one: Callable[[], Type]) -> str:
     element = one()
     if not isinstance(element, str):
-        refuse("a tensor's elements are no numbers")
+        refuse("a tensor's elements must be numbers")
     return element
 
 
 def _complex(_cursor: Cursor, one: Callable[[], Type], _attribute: Callable[[], object]) -> Type:
     element = _element(one)
     if element not in {"f32", "f64"}:
-        refuse("a complex number is made of no floating-point numbers")
+        refuse("a complex number's parts must be f32 or f64")
     return f"complex<{element}>"
 
 
@@ -238,11 +238,11 @@ def _encoded_tensor(
 
 def _checked(shape: Sequence[int], element: Type) -> Type:
     if len(shape) > _MOST_AXES or any(n < 0 and n != _UNKNOWN for n in shape):
-        refuse("a tensor's shape cannot be one")
+        refuse("a tensor has an invalid shape")
     if isinstance(element, OtherType):
         return OtherType(f"tensor of {element.name}")
     if not isinstance(element, str):
-        refuse("a tensor's elements are no numbers")
+        refuse("a tensor's elements must be numbers")
     return TensorType(tuple(None if n < 0 else n for n in shape), element)
 
 

@@ -1,4 +1,4 @@
-"""`XlaCallModule`, the op that holds a module: it becomes a call of the translated function."""
+"""`XlaCallModule`, the op that holds a module, decoded as a call of the translated function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.proto.attr_value_pb2 import AttrValue
     from pinnace.saved_model.stablehlo.module import Block, Module
 
-# Before it, modules were not written in a form that later readers understand.
+# Older modules were written without a compatibility guarantee.
 _OLDEST = 4
 _made: weakref.WeakKeyDictionary[FunctionLibrary, dict[bytes, Branch]] = weakref.WeakKeyDictionary()
 
@@ -36,7 +36,7 @@ _made: weakref.WeakKeyDictionary[FunctionLibrary, dict[bytes, Branch]] = weakref
 def decode_xla_call(
     attr: Mapping[str, AttrValue], library: FunctionLibrary, where: str
 ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...]]:
-    """The op that calls what a node XlaCallModule holds, its attributes and its outputs' names.
+    """Return the op that calls an XlaCallModule's module, its attributes and its outputs' names.
 
     Args:
         attr: the node's attributes.
@@ -44,14 +44,14 @@ def decode_xla_call(
         where: the node, for errors.
 
     Raises:
-        InvalidArgumentError: it holds no module, or takes or gives other types.
-        UnimplementedError: there is no translation.
+        InvalidArgumentError: it has no module, or its dtypes are not the module's.
+        UnimplementedError: an op has no translation.
     """
     version = attr["version"].i if "version" in attr else 0
     if version < _OLDEST:
         raise UnimplementedError(
-            f"{where}: XlaCallModule of version {version}; {_OLDEST} is the oldest whose modules "
-            "are kept in a form that is read\n  Try: the model exported by a JAX of 2023 or newer"
+            f"{where}: XlaCallModule of version {version}; {_OLDEST} is the oldest whose "
+            "modules are supported\n  Try: the model exported by a JAX of 2023 or newer"
         )
     for name, what in (
         ("dim_args_spec", "sizes as arguments"),
@@ -89,7 +89,7 @@ def _check(where: str, what: str, given: Sequence[DType], wanted: Sequence[DType
 
 
 def _translated(attr: Mapping[str, AttrValue], library: FunctionLibrary, where: str) -> Branch:
-    """The function that a module is, made once for all nodes of a library that hold it."""
+    """The function of a module, translated once for all nodes of a library that have the same."""
     data = attr["module"].s if "module" in attr else b""
     platforms = [bytes(one) for one in attr["platforms"].list.s] if "platforms" in attr else []
     names = [one.name for one in attr["function_list"].list.func] if "function_list" in attr else []
@@ -104,20 +104,20 @@ def _translated(attr: Mapping[str, AttrValue], library: FunctionLibrary, where: 
 def traced_module(
     data: bytes, platforms: Sequence[bytes], functions: Sequence[FunctionRef]
 ) -> Branch:
-    """A module's function `main` as a graph.
+    """Return a module's function `main` as a graph.
 
     Args:
         data: the module.
-        platforms: those that it is for.
-        functions: TensorFlow's functions that it calls, by number.
+        platforms: the platforms that it is for.
+        functions: the TensorFlow functions that it calls, by number.
 
     Raises:
-        InvalidArgumentError: it is no module.
-        UnimplementedError: there is no translation.
+        InvalidArgumentError: the data is not a module.
+        UnimplementedError: an op has no translation.
     """
     module = decode_module(data)
     main = module.function("main")
-    # A module of several platforms is told which by its first argument.
+    # The first argument of a module for several platforms is the platform's index.
     lead = []
     if len(platforms) > 1:
         lead = [platforms.index(b"CPU") if b"CPU" in platforms else 0]
@@ -142,7 +142,7 @@ def _traced(
             ],
         )
         if body.captured:
-            raise InvalidArgumentError("StableHLO module: it takes values from outside")
+            raise InvalidArgumentError("StableHLO module: it captures values from outside")
     return body
 
 

@@ -1,8 +1,8 @@
-"""TensorFlow's ops `Xla*`, which JAX wrote before 2024: they become what StableHLO's ops become.
+"""TensorFlow's ops `Xla*`, which JAX wrote before 2024, translated as StableHLO's ops.
 
-Each is an op of StableHLO whose numbers come as constant inputs, whose axes are messages of XLA's
-own, and whose regions are functions of the graph. It is put into that form, and translated as the
-same op of a module is.
+Each is an op of StableHLO whose integers are constant inputs, whose axes are messages of XLA, and
+whose regions are functions of the graph. It is converted to that form, and translated as the same
+op of a module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Results: TypeAlias = "Sequence[Tensor]"
 
 _MOST_NODES = 1 << 12
-# Ops of a function that are the same op of StableHLO: rules for regions know them by these names.
+# TensorFlow ops in functions -> StableHLO's, by which regions are recognised.
 _SAME = {
     "AddV2": "add",
     "Add": "add",
@@ -61,9 +61,9 @@ _COMPARED = {
     "Equal": "EQ",
     "NotEqual": "NE",
 }
-# By the numbers of `tf.random.Algorithm`.
+# By number of `tf.random.Algorithm`.
 _ALGORITHMS = {1: "PHILOX", 2: "THREE_FRY"}
-# Messages of XLA: field -> attribute of StableHLO's op, and whether it is a list.
+# Messages of XLA: field number -> the attribute of StableHLO's op, and whether it is a list.
 _DOT = {
     1: ("lhs_contracting_dimensions", True),
     2: ("rhs_contracting_dimensions", True),
@@ -106,18 +106,18 @@ def decode_xla(
     library: FunctionLibrary,
     where: str,
 ) -> tuple[OpDef, dict[str, Any], tuple[tuple[str, int], ...]]:
-    """The op that calls what a node `Xla*` is or holds, its attributes and its outputs' names.
+    """Return the op that calls an `Xla*` node's translation, its attributes and outputs' names.
 
     Args:
         name: the node's op.
-        attr: its attributes.
-        inputs: what it takes.
-        library: the functions that it runs.
+        attr: the node's attributes.
+        inputs: the node's inputs.
+        library: the functions that it may call.
         where: the node, for errors.
 
     Raises:
-        InvalidArgumentError: it is none that the op could have.
-        UnimplementedError: there is no translation.
+        InvalidArgumentError: an attribute or input is invalid for the op.
+        UnimplementedError: the op has no translation.
     """
     if name == XLA_CALL:
         return decode_xla_call(attr, library, where)
@@ -134,7 +134,7 @@ def decode_xla(
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise InvalidArgumentError(f"{where} ({name}): {error}") from error
     if body.captured:
-        raise InvalidArgumentError(f"{where} ({name}): it takes values from outside")
+        raise InvalidArgumentError(f"{where} ({name}): it captures values from outside")
     kind = STATEFUL_PARTITIONED_CALL if body.stateful else PARTITIONED_CALL
     given = tuple(value.dtype for value in body.outputs)
     attrs = kind.full_attrs(
@@ -146,7 +146,7 @@ def decode_xla(
 
 
 class _XlaNode:
-    """A node, and what is asked of it."""
+    """A node, with access to its constant inputs and attributes."""
 
     def __init__(
         self,
@@ -163,11 +163,11 @@ class _XlaNode:
         self._where = where
 
     def refuse(self, why: str) -> NoReturn:
-        """Say that there is no translation."""
+        """Raise the error for a node without a translation."""
         raise UnimplementedError(why)
 
     def array(self, index: int) -> Array:
-        """An input that is a constant."""
+        """A constant input as an array."""
         if index >= len(self._inputs):
             raise InvalidArgumentError("it lacks inputs")
         node = self._inputs[index].node
@@ -179,15 +179,15 @@ class _XlaNode:
         return found
 
     def numbers(self, index: int) -> tuple[int, ...]:
-        """An input that is a constant list of whole numbers."""
+        """A constant input as a list of integers."""
         return tuple(int(number) for number in self.array(index).ravel())
 
     def integer(self, name: str, default: int = 0) -> int:
-        """An attribute that is a whole number."""
+        """An attribute that is an integer."""
         return int(self.attr[name].i) if name in self.attr else default
 
     def dtype(self, name: str) -> DType:
-        """An attribute that is a type."""
+        """An attribute that is a dtype."""
         return decode_dtype(self.attr[name].type, f"{self._where}, attribute {name!r}")
 
     def axes(self, fields: Mapping[int, tuple[str, bool]]) -> dict[str, Any]:
@@ -208,14 +208,14 @@ class _XlaNode:
         functions: Sequence[str] = (),
         results: Sequence[TensorType] | None = None,
     ) -> list[Tensor]:
-        """The results of an op of StableHLO.
+        """Return the results of an op of StableHLO.
 
         Args:
             operation: its name.
-            xs: what it takes.
+            xs: its operands.
             attributes: its attributes.
-            functions: the attributes whose functions are its regions.
-            results: the types of what it gives; as the first argument's elements if left out.
+            functions: the attributes with the functions that are its regions.
+            results: the types of its results; by default the dtype of the first operand.
         """
         for x in xs:
             if x.shape.rank is None:
@@ -238,7 +238,7 @@ class _XlaNode:
 
 
 def _element(dtype: DType) -> str:
-    """StableHLO's name of a type of elements."""
+    """StableHLO's name of a dtype, including those that only these ops have."""
     name = dtype.name
     if dtype.is_complex:
         return "complex<f32>" if dtype is dtypes.complex64 else "complex<f64>"
@@ -247,11 +247,11 @@ def _element(dtype: DType) -> str:
             return theirs + name.removeprefix(ours)
     if dtype is dtypes.bool:
         return "i1"
-    raise UnimplementedError(f"of {name} it is not translated")
+    raise UnimplementedError(f"it is not translated for {name}")
 
 
 def _message(data: bytes, fields: Mapping[int, tuple[str, bool]]) -> dict[str, Any]:
-    """Whole numbers of a message, by the names of their fields; what is left out is 0 or empty."""
+    """The integers of a message by the names of their fields; omitted ones are 0 or empty."""
     found: dict[str, list[int]] = {name: [] for name, _ in fields.values()}
     place = 0
     while place < len(data):
@@ -297,7 +297,7 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _block(ref: FunctionRef) -> Block:
-    """A function of scalars as a region: its nodes as ops that go element by element."""
+    """A function of scalars as a region, with its nodes as elementwise ops."""
     graph = ref.graph
     if len(graph.nodes) > _MOST_NODES:
         raise UnimplementedError(f"function {ref.name!r} has more than {_MOST_NODES} nodes")
@@ -344,7 +344,7 @@ def _operation(node: Node, values: dict[GraphValue, Value]) -> Operation:
 
 
 def _is_call(node: Node) -> bool:
-    """Whether it runs a function, of which all is element-wise."""
+    """Whether it calls a function of elementwise ops only."""
     if node.op.runs != "call":
         return False
     _block(node.attrs["f"])
@@ -353,7 +353,7 @@ def _is_call(node: Node) -> bool:
 
 @lowers("tensorflow node", elementwise=True)
 def lower_node(call: Call) -> Sequence[Operand]:
-    """A node of a function of scalars, on arrays of one shape."""
+    """A node of a function of scalars, applied to arrays of one shape."""
     node: Any = call.operation.attributes["node"]
     if node.op.runs == "call":
         return call.translation.block(_block(node.attrs["f"]), call.operands)
@@ -368,7 +368,7 @@ def lower_node(call: Call) -> Sequence[Operand]:
 
 
 def _outputs(name: str, *arguments: Any, **attrs: Any) -> Sequence[Tensor]:
-    """The results of a node of that op, however many there are."""
+    """The outputs of a new node with that op, however many."""
     found: Any = execute(lookup(name), *arguments, **attrs)
     return [found] if isinstance(found, Tensor) else list(found or ())
 
@@ -443,7 +443,7 @@ def _select_and_scatter(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
 
 
 def _sort(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
-    """Along the last axis, smallest first, as the first tensor is sorted."""
+    """Sort along the last axis, by the first tensor in ascending order."""
     if not len(xs[0].shape):
         node.refuse("a scalar is not sorted")
     left, right = (Value(TensorType((), _element(xs[0].dtype))) for _ in range(2))
@@ -477,7 +477,7 @@ def _einsum(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
 
 
 def _broadcast_helper(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
-    """The operand of lower rank gets axes of size 1, where its own axes are not told to lie."""
+    """Give the operand of lower rank axes of size 1 where it has none of the other's axes."""
     left, right = xs[0], xs[1]
     axes = node.numbers(2)
     low, high = sorted((left, right), key=lambda x: len(x.shape))
@@ -508,7 +508,7 @@ def _reduce_precision(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
 def _random_bits(node: _XlaNode, xs: Sequence[Tensor]) -> Results:
     algorithm = _ALGORITHMS.get(int(node.array(0).ravel()[0]))
     if algorithm is None:
-        node.refuse("its algorithm is not known")
+        node.refuse("its algorithm is unknown")
     kind = node.dtype("dtype")
     results = [
         TensorType((), _element(xs[1].dtype)),

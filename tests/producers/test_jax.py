@@ -30,7 +30,7 @@ REFUSED = {
         ),
         r"Bitcast \(\d+ nodes?\): needs opset 26",
     ),
-    "keras_image": "NaN or infinite in other places",  # of infinite inputs
+    "keras_image": "NaN or infinite at other indices",  # of infinite inputs
 }
 
 

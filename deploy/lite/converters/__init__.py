@@ -1,4 +1,4 @@
-"""An op in built-in operators: a function for each op, registered by its name."""
+"""Converters of ops to built-in operators: one function per op, registered by the op's name."""
 
 from pinnace.deploy.lite.converters import arithmetic as arithmetic
 from pinnace.deploy.lite.converters import arrays as arrays

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, logic: element by element."""
+"""Elementwise arithmetic, comparisons and logic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _binary(op: str, kind: str) -> None:
     @converts(op, to=kind)
     def convert(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
         if x.dtype is dtypes.string:
-            call.fail("LiteRT has no built-in operator that joins strings")
+            call.fail("LiteRT has no built-in operator that concatenates strings")
         return computed(g, kind, x, y)
 
 
@@ -58,7 +58,7 @@ for _op, _kind in _COMPARISONS.items():
 
 @converts("Mul", to="MUL GELU HARD_SWISH")
 def mul(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """MUL; what the factors make of one number together may have an operator of its own."""
+    """MUL, or GELU or HARD_SWISH if the product is the last step of such an activation."""
     found = gelu_of(call.node)
     if found is not None and isinstance(call.values.get(found.x), type(x)):
         return g.op("GELU", call.values[found.x], approximate=found.is_approximate)
@@ -70,7 +70,7 @@ def mul(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
 
 @converts("RealDiv", to="DIV")
 def real_div(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """A product with the inverse where that is a power of two, else DIV."""
+    """DIV, or HARD_SWISH if the quotient is the last step of one."""
     swished = hard_swish_of(call.node)
     if swished is not None:
         return g.op("HARD_SWISH", call.values[swished])
@@ -79,14 +79,14 @@ def real_div(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
 
 @converts("Div", "TruncateDiv", to="DIV")
 def div(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """Of whole numbers, towards zero."""
+    """DIV, which rounds integers towards zero."""
     del call
     return computed(g, "DIV", x, y)
 
 
 @converts("DivNoNan", to="DIV SELECT_V2")
 def div_no_nan(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """0 where y is 0."""
+    """x / y, and 0 where y is 0."""
     del call
     zero = g.op("EQUAL", y, g.like(y, 0), dtype=dtypes.bool)
     quotient = computed(g, "DIV", x, y)
@@ -95,7 +95,7 @@ def div_no_nan(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
 
 @converts("MulNoNan", to="MUL SELECT_V2")
 def mul_no_nan(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """0 where y is 0, whatever x is."""
+    """x · y, and 0 where y is 0, even for infinite x."""
     del call
     zero = g.op("EQUAL", y, g.like(y, 0), dtype=dtypes.bool)
     return g.op("SELECT_V2", zero, g.like(x, 0), computed(g, "MUL", x, y), dtype=x.dtype)
@@ -103,9 +103,9 @@ def mul_no_nan(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
 
 @converts("Mod", "TruncateMod", to="DIV MUL SUB")
 def truncate_mod(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """The remainder of x, with its sign."""
+    """The remainder of integer division, with the sign of x."""
     if x.dtype.is_floating:
-        call.fail("of real numbers, rounding would decide; LiteRT has no such operator")
+        call.fail("its operands are floats; LiteRT has the truncated remainder of integers only")
     a, b = fitted(g, "DIV", x, y)
     whole = g.op("MUL", g.op("DIV", a, b), b)
     return g.cast(g.op("SUB", a, whole), x.dtype)
@@ -113,7 +113,7 @@ def truncate_mod(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tenso
 
 @converts("AddN", to="ADD")
 def add_n(g: GraphBuilder, call: NodeView, xs: tuple[Tensor, ...]) -> Tensor:
-    """A chain of sums."""
+    """A chain of ADDs."""
     del call
     total = xs[0]
     for x in xs[1:]:
@@ -123,21 +123,21 @@ def add_n(g: GraphBuilder, call: NodeView, xs: tuple[Tensor, ...]) -> Tensor:
 
 @converts("Neg", to="NEG")
 def neg(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """NEG."""
+    """NEG in a type that its kernel takes."""
     del call
     return computed(g, "NEG", x)
 
 
 @converts("Square", to="MUL")
 def square(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """MUL, which knows whole numbers, too."""
+    """SQUARE for float32, MUL for other types."""
     del call
     return g.op("SQUARE", x) if x.dtype is dtypes.float32 else computed(g, "MUL", x, x)
 
 
 @converts("Abs", to="ABS")
 def absolute(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """ABS; of int64 the greater of x and -x."""
+    """ABS; for int64, MAXIMUM of x and -x."""
     del call
     if x.dtype is dtypes.int64:
         return g.op("MAXIMUM", x, g.op("NEG", x))
@@ -146,7 +146,7 @@ def absolute(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Sign", to="SIGN")
 def sign(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """SIGN, which keeps no NaN: those are added again."""
+    """SIGN; int64 is computed in float32."""
     del call
     if x.dtype is dtypes.int64:
         return g.cast(g.op("SIGN", g.cast(x, dtypes.float32)), dtypes.int64)
@@ -175,28 +175,28 @@ def zero_times(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
 
 @converts("ClipByValue", to="MINIMUM MAXIMUM")
 def clip_by_value(g: GraphBuilder, call: NodeView, x: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """Between the bounds."""
+    """MINIMUM with the upper bound, then MAXIMUM with the lower one."""
     del call
     return computed(g, "MAXIMUM", computed(g, "MINIMUM", x, high), low)
 
 
 @converts("LogicalAnd", "LogicalOr", to="LOGICAL_AND LOGICAL_OR")
 def logical(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """As they are."""
+    """LOGICAL_AND or LOGICAL_OR."""
     kind = "LOGICAL_AND" if call.node.op.name == "LogicalAnd" else "LOGICAL_OR"
     return g.op(kind, x, y)
 
 
 @converts("LogicalNot", to="LOGICAL_NOT")
 def logical_not(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """As it is."""
+    """LOGICAL_NOT."""
     del call
     return g.op("LOGICAL_NOT", x)
 
 
 @converts("IsNan", to="NOT_EQUAL")
 def is_nan(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Whether x is NaN: it differs from itself."""
+    """x != x, which is true for NaN only."""
     del call
     return g.op("NOT_EQUAL", x, x, dtype=dtypes.bool)
 
@@ -225,15 +225,15 @@ def approximate_equal(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> 
 
 @converts("BitwiseXor", to="BITWISE_XOR")
 def bitwise_xor(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """As it is, of 8 to 32 bits."""
+    """BITWISE_XOR for integers of 8 to 32 bits."""
     if x.dtype.size > 4:
-        call.fail("LiteRT's kernel of BITWISE_XOR takes no 64 bits")
+        call.fail("LiteRT's kernel of BITWISE_XOR takes no integers of 64 bits")
     return g.op("BITWISE_XOR", x, y)
 
 
 @converts("RightShift", to="RIGHT_SHIFT")
 def right_shift(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """As it is, of 8 to 32 bits."""
+    """RIGHT_SHIFT for integers of 8 to 32 bits."""
     if x.dtype.size > 4:
-        call.fail("LiteRT's kernel of RIGHT_SHIFT takes no 64 bits")
+        call.fail("LiteRT's kernel of RIGHT_SHIFT takes no integers of 64 bits")
     return g.op("RIGHT_SHIFT", x, y)

@@ -1,4 +1,4 @@
-"""Shapes, joining, slicing, gathering, padding, selecting: where numbers stand."""
+"""Shapes, concatenation, slicing, gathering, scattering, padding, selection."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _SMALL_INTEGERS = {dtypes.int16, dtypes.uint16, dtypes.uint64}
 
 @converts("Cast", to="CAST")
 def cast(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """CAST; numbers to bool is whether they are not 0."""
+    """CAST; a cast to bool is a comparison with 0."""
     wanted = call.dtype()
     if wanted is dtypes.bool and x.dtype.is_floating:
         return g.op("NOT_EQUAL", x, g.like(x, 0), dtype=dtypes.bool)
     if {x.dtype, wanted} & {dtypes.uint64}:
         call.fail("LiteRT's kernel of CAST takes no uint64")
     if x.dtype.is_complex or wanted.is_complex:
-        call.fail("LiteRT computes with complex numbers in its Fourier transforms only")
+        call.fail("LiteRT has complex numbers in its Fourier transforms only")
     return g.cast(x, wanted)
 
 
 @converts("Identity", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault")
 def identity(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Nothing."""
+    """x itself."""
     del g, call
     return x
 
 
 @converts("IdentityN")
 def identity_n(g: GraphBuilder, call: NodeView, xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Nothing."""
+    """The inputs themselves."""
     del g, call
     return xs
 
 
 @converts("Reshape", to="RESHAPE")
 def reshape(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) -> Tensor:
-    """At most one size may be unknown, unless they are computed."""
+    """RESHAPE; at most one of the constant sizes may be unknown."""
     shape = call.shape()
     given = call.constant(1)
     if given is not None and not (given == 0).any():
@@ -63,7 +63,7 @@ def reshape(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) -> Tensor
 
 @converts("ExpandDims", to="RESHAPE")
 def expand_dims(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
-    """RESHAPE where one size at most is unknown, else EXPAND_DIMS."""
+    """RESHAPE if at most one size is unknown, else EXPAND_DIMS."""
     del axis
     place = call.needed_int(1, "dim")
     shape = call.shape()
@@ -74,7 +74,7 @@ def expand_dims(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Ten
 
 @converts("Squeeze", to="RESHAPE SQUEEZE")
 def squeeze(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """RESHAPE where one size at most is unknown, else SQUEEZE."""
+    """RESHAPE if at most one size is unknown, else SQUEEZE."""
     shape = call.shape()
     if shape.rank is not None and list(shape).count(None) <= 1 and 0 not in shape:
         return g.reshape(x, list(shape))
@@ -85,14 +85,14 @@ def squeeze(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Shape", to="SHAPE")
 def shape_of(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The sizes of all axes."""
+    """SHAPE."""
     kind = call.dtype()
     return g.op("SHAPE", x, dtype=kind, shape=call.shape(), out_type=TYPES[kind])
 
 
 @converts("ShapeN", to="SHAPE")
 def shape_n(g: GraphBuilder, call: NodeView, xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """One of each."""
+    """One SHAPE for each input."""
     kind = call.dtype()
     return tuple(
         g.op("SHAPE", x, dtype=kind, shape=call.shape(i), out_type=TYPES[kind])
@@ -109,14 +109,14 @@ def size(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Rank", to="RANK")
 def rank(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The number of axes."""
+    """RANK."""
     del call
     return g.op("RANK", x, dtype=dtypes.int32, shape=[])
 
 
 @converts("Transpose", "ConjugateTranspose", to="TRANSPOSE")
 def transpose(g: GraphBuilder, call: NodeView, x: Tensor, order: Tensor) -> Tensor:
-    """The axes in another order."""
+    """TRANSPOSE."""
     known = call.constant(1)
     if known is None:
         return moved(g, "TRANSPOSE", x, g.cast(order, dtypes.int32), shape=call.shape())
@@ -129,7 +129,7 @@ def _axis(axis: int, rank: int) -> int:
 
 
 def concatenated(g: GraphBuilder, parts: Sequence[Tensor], axis: int, shape: Shape) -> Tensor:
-    """Tensors of one type, joined along an axis."""
+    """CONCATENATION of tensors of one type along an axis."""
     kind = type_for("CONCATENATION", parts[0].dtype)
     given = [g.cast(part, kind) for part in parts]
     (made,) = g.ops("CONCATENATION", given, [(kind, shape)], axis=axis)
@@ -138,12 +138,12 @@ def concatenated(g: GraphBuilder, parts: Sequence[Tensor], axis: int, shape: Sha
 
 @converts("ConcatV2", "Concat", to="CONCATENATION")
 def concat(g: GraphBuilder, call: NodeView, *given: Tensor | tuple[Tensor, ...]) -> Tensor:
-    """Along a known axis."""
+    """CONCATENATION along a constant axis."""
     is_first = call.node.op.name == "Concat"
     parts = given[1] if is_first else given[0]
     axis = call.needed_int(0 if is_first else 1, "axis")
     if not isinstance(parts, tuple):
-        call.fail("its inputs are no list")
+        call.fail("its inputs must be a list")
     if len(parts) == 1:
         return parts[0]
     return concatenated(g, parts, _axis(axis, parts[0].rank or 0), call.shape())
@@ -151,7 +151,7 @@ def concat(g: GraphBuilder, call: NodeView, *given: Tensor | tuple[Tensor, ...])
 
 @converts("Pack", to="PACK")
 def pack(g: GraphBuilder, call: NodeView, parts: tuple[Tensor, ...]) -> Tensor:
-    """Along a new axis."""
+    """PACK along a new axis."""
     kind = type_for("PACK", parts[0].dtype)
     axis = int(call.attr("axis"))
     axis = axis % ((parts[0].rank or 0) + 1) if parts[0].rank is not None else axis
@@ -163,7 +163,7 @@ def pack(g: GraphBuilder, call: NodeView, parts: tuple[Tensor, ...]) -> Tensor:
 
 @converts("Unpack", to="UNPACK")
 def unpack(g: GraphBuilder, call: NodeView, x: Tensor) -> tuple[Tensor, ...]:
-    """Along an axis that goes."""
+    """UNPACK along an axis, which is removed."""
     kind = type_for("UNPACK", x.dtype)
     count = int(call.attr("num"))
     axis = _axis(int(call.attr("axis")), call.rank(0))
@@ -174,7 +174,7 @@ def unpack(g: GraphBuilder, call: NodeView, x: Tensor) -> tuple[Tensor, ...]:
 
 @converts("Split", to="SPLIT")
 def split(g: GraphBuilder, call: NodeView, axis: Tensor, x: Tensor) -> tuple[Tensor, ...]:
-    """Parts of one size."""
+    """SPLIT into parts of equal size."""
     del axis
     place = _axis(call.needed_int(0, "split_dim"), call.rank(1))
     count = len(call.node.outputs)
@@ -187,7 +187,7 @@ def split(g: GraphBuilder, call: NodeView, axis: Tensor, x: Tensor) -> tuple[Ten
 
 
 def _sliced(g: GraphBuilder, call: NodeView, x: Tensor, axis: int) -> tuple[Tensor, ...]:
-    """Parts of one known size as slices."""
+    """Parts of equal known size, as slices."""
     total, count = x.shape[axis], len(call.node.outputs)
     if total is None:
         call.fail("the size of the axis must be known")
@@ -204,7 +204,7 @@ def _sliced(g: GraphBuilder, call: NodeView, x: Tensor, axis: int) -> tuple[Tens
 def split_v(
     g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor, axis: Tensor
 ) -> tuple[Tensor, ...]:
-    """Parts of these sizes."""
+    """SPLIT_V into parts of the given sizes."""
     del axis
     place = _axis(call.needed_int(2, "split_dim"), call.rank(0))
     count = len(call.node.outputs)
@@ -217,7 +217,7 @@ def split_v(
 
 @converts("Slice", to="SLICE")
 def slice_(g: GraphBuilder, call: NodeView, x: Tensor, begin: Tensor, sizes: Tensor) -> Tensor:
-    """A box."""
+    """SLICE."""
     rest = [g.cast(begin, dtypes.int32), g.cast(sizes, dtypes.int32)]
     return moved(g, "SLICE", x, *rest, shape=call.shape())
 
@@ -226,7 +226,7 @@ def slice_(g: GraphBuilder, call: NodeView, x: Tensor, begin: Tensor, sizes: Ten
 def strided_slice(
     g: GraphBuilder, call: NodeView, x: Tensor, begin: Tensor, end: Tensor, strides: Tensor
 ) -> Tensor:
-    """A box with steps; an ellipsis and new axes are written out where the bounds are known."""
+    """STRIDED_SLICE; an ellipsis and new axes are expanded if the bounds are constants."""
     names = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     masks = {name: int(call.attr(name)) for name in names}
     rest = [g.cast(bound, dtypes.int32) for bound in (begin, end, strides)]
@@ -235,7 +235,7 @@ def strided_slice(
     bounds = [call.constant(i) for i in (1, 2, 3)]
     shape = call.shape()
     if any(bound is None for bound in bounds) or x.rank is None or shape.rank is None:
-        call.fail("with an ellipsis or new axes, bounds and numbers of axes must be known")
+        call.fail("with an ellipsis or new axes, its bounds and its input's rank must be known")
     plain, added = _written_out([np.asarray(bound).tolist() for bound in bounds], masks, x.rank)
     part = [size for i, size in enumerate(shape) if i not in added]
     options = {name: plain.pop(name) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
@@ -252,7 +252,7 @@ def strided_slice(
 def _written_out(
     bounds: list[list[int]], masks: dict[str, int], rank: int
 ) -> tuple[dict[str, Any], list[int]]:
-    """Bounds for each axis there is, and the places of new axes in the result."""
+    """Bounds for every axis of the input, and the positions of new axes in the result."""
     found: dict[str, Any] = {name: [] for name in ("begin", "end", "strides")}
     found |= dict.fromkeys(("begin_mask", "end_mask", "shrink_axis_mask"), 0)
     added: list[int] = []
@@ -287,7 +287,7 @@ def _bit(masks: dict[str, int], name: str, i: int) -> int:
 def _with_ellipsis(
     masks: dict[str, int], bounds: list[list[int]], count: int
 ) -> tuple[dict[str, int], list[list[int]], int]:
-    """The same with an ellipsis behind, which every slice has."""
+    """The same bounds with an ellipsis at the end, which every slice has implicitly."""
     masks = {**masks, "ellipsis_mask": 1 << count}
     return masks, [[*bound, 1] for bound in bounds], count + 1
 
@@ -305,7 +305,7 @@ def _append(found: dict[str, Any], bounds: tuple[int, int, int], *, whole: bool)
 def gather(
     g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor, axis: Tensor | None = None
 ) -> Tensor:
-    """Along a known axis."""
+    """GATHER along a constant axis."""
     is_second = call.node.op.name == "GatherV2"
     number = call.needed_int(2, "axis") if is_second and axis is not None else 0
     batch = int(call.attr("batch_dims")) if is_second else 0
@@ -317,7 +317,7 @@ def gather(
 
 @converts("ResourceGather", to="GATHER")
 def resource_gather(g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor) -> Tensor:
-    """Rows of what was a variable."""
+    """GATHER of rows of a variable, which is a constant in the file."""
     batch = int(call.attr("batch_dims"))
     kind = places.dtype if places.dtype in {dtypes.int32, dtypes.int64} else dtypes.int32
     return moved(
@@ -327,12 +327,12 @@ def resource_gather(g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor) 
 
 def _refuse_ignored(call: NodeView) -> None:
     if str(call.attr("bad_indices_policy")) == "IGNORE":
-        call.fail("it ignores places that are not there; LiteRT stops")
+        call.fail("it ignores indices out of range; LiteRT reports an error for them")
 
 
 @converts("GatherNd", to="GATHER_ND")
 def gather_nd(g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor) -> Tensor:
-    """Rows of places."""
+    """GATHER_ND."""
     _refuse_ignored(call)
     kind = places.dtype if places.dtype in {dtypes.int32, dtypes.int64} else dtypes.int32
     return moved(g, "GATHER_ND", x, g.cast(places, kind), shape=call.shape())
@@ -342,7 +342,7 @@ def gather_nd(g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor) -> Ten
 def scatter_nd(
     g: GraphBuilder, call: NodeView, places: Tensor, updates: Tensor, sizes: Tensor
 ) -> Tensor:
-    """Updates at their places, added where they meet, and zeros."""
+    """SCATTER_ND: updates of equal indices are added, all other elements are 0."""
     _refuse_ignored(call)
     (data,) = fitted(g, "SCATTER_ND", updates)
     given = [g.cast(places, dtypes.int32), data, g.cast(sizes, dtypes.int32)]
@@ -354,7 +354,7 @@ def scatter_nd(
 def tensor_scatter(
     g: GraphBuilder, call: NodeView, x: Tensor, places: Tensor, updates: Tensor
 ) -> Tensor:
-    """Updates are added, or replace values, where they are scattered to."""
+    """SCATTER_ND of the updates, added to x, or in place of x where an index points to."""
     _refuse_ignored(call)
     kind = type_for("SCATTER_ND", x.dtype)
     sizes, where = g.sizes(x), g.cast(places, dtypes.int32)
@@ -371,13 +371,13 @@ def tensor_scatter(
 
 @converts("Tile", to="TILE")
 def tile(g: GraphBuilder, call: NodeView, x: Tensor, multiples: Tensor) -> Tensor:
-    """As often as it says."""
+    """TILE."""
     return moved(g, "TILE", x, g.cast(multiples, dtypes.int32), shape=call.shape())
 
 
 @converts("BroadcastTo", to="BROADCAST_TO")
 def broadcast_to(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) -> Tensor:
-    """To these sizes."""
+    """BROADCAST_TO; x itself if it has the shape already."""
     if x.shape == call.shape() and x.shape.is_fully_defined():
         return x
     return moved(g, "BROADCAST_TO", x, g.cast(sizes, dtypes.int32), shape=call.shape())
@@ -385,13 +385,13 @@ def broadcast_to(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) -> T
 
 @converts("BroadcastArgs", to="BROADCAST_ARGS")
 def broadcast_args(g: GraphBuilder, call: NodeView, a: Tensor, b: Tensor) -> Tensor:
-    """The sizes that both broadcast to."""
+    """BROADCAST_ARGS: the shape that both shapes broadcast to."""
     return g.op("BROADCAST_ARGS", a, b, shape=call.shape())
 
 
 @converts("Fill", to="FILL")
 def fill(g: GraphBuilder, call: NodeView, sizes: Tensor, x: Tensor) -> Tensor:
-    """One number everywhere."""
+    """FILL with a scalar."""
     kind = type_for("FILL", x.dtype)
     given = g.cast(sizes, dtypes.int32)
     made = g.op("FILL", given, g.cast(x, kind), dtype=kind, shape=call.shape())
@@ -400,7 +400,7 @@ def fill(g: GraphBuilder, call: NodeView, sizes: Tensor, x: Tensor) -> Tensor:
 
 @converts("ZerosLike", "OnesLike", to="ZEROS_LIKE FILL")
 def zeros_like(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """One number everywhere."""
+    """ZEROS_LIKE, or FILL with 1."""
     number = 0 if call.node.op.name == "ZerosLike" else 1
     kind = type_for("FILL", x.dtype)
     made = g.op("FILL", g.sizes(x), g.constant(number, kind), dtype=kind, shape=call.shape())
@@ -409,7 +409,7 @@ def zeros_like(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Range", to="RANGE")
 def range_(g: GraphBuilder, call: NodeView, start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
-    """Numbers with one distance."""
+    """RANGE."""
     given = fitted(g, "RANGE", start, limit, step)
     return g.cast(g.op("RANGE", *given, shape=call.shape()), start.dtype)
 
@@ -431,7 +431,7 @@ def lin_space(g: GraphBuilder, call: NodeView, start: Tensor, stop: Tensor, num:
 def one_hot(
     g: GraphBuilder, call: NodeView, places: Tensor, depth: Tensor, on: Tensor, off: Tensor
 ) -> Tensor:
-    """`on` at the places, `off` elsewhere."""
+    """ONE_HOT: `on` at the indices, `off` elsewhere."""
     kind = type_for("ONE_HOT", on.dtype)
     index = places.dtype if places.dtype in {dtypes.int32, dtypes.int64} else dtypes.int32
     given = [
@@ -446,7 +446,7 @@ def one_hot(
 
 @converts("SelectV2", "Select", to="SELECT_V2")
 def select(g: GraphBuilder, call: NodeView, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """SELECT_V2; the older op chooses rows by a vector."""
+    """SELECT_V2; the vector condition of the older op is reshaped so that it selects rows."""
     kind = type_for("SELECT_V2", x.dtype)
     rank = call.rank(1)
     if call.node.op.name == "Select" and call.rank(0) == 1 and rank > 1:
@@ -459,13 +459,13 @@ def select(g: GraphBuilder, call: NodeView, condition: Tensor, x: Tensor, y: Ten
 
 @converts("Pad", to="PAD")
 def pad(g: GraphBuilder, call: NodeView, x: Tensor, widths: Tensor) -> Tensor:
-    """With zeros."""
+    """PAD with zeros."""
     return moved(g, "PAD", x, g.cast(widths, dtypes.int32), shape=call.shape())
 
 
 @converts("PadV2", to="PADV2")
 def pad_v2(g: GraphBuilder, call: NodeView, x: Tensor, widths: Tensor, number: Tensor) -> Tensor:
-    """With a number."""
+    """PADV2 with a given value."""
     kind = type_for("PADV2", x.dtype)
     given = [g.cast(widths, dtypes.int32), g.cast(number, kind)]
     return moved(g, "PADV2", x, *given, shape=call.shape())
@@ -473,14 +473,14 @@ def pad_v2(g: GraphBuilder, call: NodeView, x: Tensor, widths: Tensor, number: T
 
 @converts("MirrorPad", to="MIRROR_PAD")
 def mirror_pad(g: GraphBuilder, call: NodeView, x: Tensor, widths: Tensor) -> Tensor:
-    """With what stands at the edges."""
+    """MIRROR_PAD."""
     mode = 0 if str(call.attr("mode")) == "REFLECT" else 1
     return moved(g, "MIRROR_PAD", x, g.cast(widths, dtypes.int32), shape=call.shape(), mode=mode)
 
 
 @converts("ReverseV2", to="REVERSE_V2")
 def reverse(g: GraphBuilder, call: NodeView, x: Tensor, axes: Tensor) -> Tensor:
-    """Axis by axis: the kernel takes axes that stand side by side only."""
+    """One REVERSE_V2 per axis, since the kernel takes adjacent axes only."""
     del axes
     found = call.needed(1, "axis").reshape(-1)
     for axis in sorted({int(axis) % max(call.rank(0), 1) for axis in found}):
@@ -490,14 +490,14 @@ def reverse(g: GraphBuilder, call: NodeView, x: Tensor, axes: Tensor) -> Tensor:
 
 @converts("ReverseSequence", to="REVERSE_SEQUENCE")
 def reverse_sequence(g: GraphBuilder, call: NodeView, x: Tensor, lengths: Tensor) -> Tensor:
-    """The beginning of each row."""
+    """REVERSE_SEQUENCE: the first elements of each row, reversed."""
     options = {name: int(call.attr(name)) for name in ("seq_dim", "batch_dim")}
     return moved(g, "REVERSE_SEQUENCE", x, lengths, shape=call.shape(), **options)
 
 
 @converts("Roll", to="SLICE CONCATENATION")
 def roll(g: GraphBuilder, call: NodeView, x: Tensor, shifts: Tensor, axes: Tensor) -> Tensor:
-    """The end before the beginning, axis by axis."""
+    """The last elements before the first ones, axis by axis."""
     del shifts, axes
     places = call.needed(2, "axis").reshape(-1)
     for shift, axis in zip(call.needed(1, "shift").reshape(-1), places, strict=True):
@@ -528,20 +528,20 @@ def roll(g: GraphBuilder, call: NodeView, x: Tensor, shifts: Tensor, axes: Tenso
 
 @converts("MatrixDiag", to="MATRIX_DIAG")
 def matrix_diag(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The last axis as a diagonal."""
+    """MATRIX_DIAG: a diagonal matrix from the last axis."""
     return moved(g, "MATRIX_DIAG", x, shape=call.shape())
 
 
 @converts("MatrixSetDiag", to="MATRIX_SET_DIAG")
 def matrix_set_diag(g: GraphBuilder, call: NodeView, x: Tensor, diagonal: Tensor) -> Tensor:
-    """Another diagonal."""
+    """MATRIX_SET_DIAG: the matrix with another main diagonal."""
     kind = type_for("MATRIX_SET_DIAG", x.dtype)
     return moved(g, "MATRIX_SET_DIAG", x, g.cast(diagonal, kind), shape=call.shape())
 
 
 @converts("MatrixBandPart", to="SELECT_V2")
 def matrix_band_part(g: GraphBuilder, call: NodeView, x: Tensor, low: Tensor, up: Tensor) -> Tensor:
-    """The band around the diagonal; the sizes of the matrix must be known."""
+    """SELECT_V2 with a constant mask of the band; the matrix sizes must be known."""
     del low, up
     rows, columns = x.shape[-2], x.shape[-1]
     if rows is None or columns is None:
@@ -556,9 +556,9 @@ def matrix_band_part(g: GraphBuilder, call: NodeView, x: Tensor, low: Tensor, up
 
 @converts("SpaceToDepth", "DepthToSpace", to="SPACE_TO_DEPTH DEPTH_TO_SPACE")
 def space_to_depth(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Blocks of NHWC."""
+    """SPACE_TO_DEPTH or DEPTH_TO_SPACE in NHWC."""
     if str(call.attr("data_format")) != "NHWC":
-        call.fail("LiteRT has it with channels last only")
+        call.fail("LiteRT's operator takes NHWC only")
     kind = "SPACE_TO_DEPTH" if call.node.op.name == "SpaceToDepth" else "DEPTH_TO_SPACE"
     return moved(g, kind, x, shape=call.shape(), block_size=int(call.attr("block_size")))
 
@@ -567,25 +567,25 @@ def space_to_depth(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 def space_to_batch(
     g: GraphBuilder, call: NodeView, x: Tensor, block: Tensor, edges: Tensor
 ) -> Tensor:
-    """Of pictures and sequences with channels."""
+    """SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND of rank 3 or 4, with the channels last."""
     kind = "SPACE_TO_BATCH_ND" if call.node.op.name == "SpaceToBatchND" else "BATCH_TO_SPACE_ND"
     rank, count = call.rank(0), call.input_spec(1).shape.num_elements()
     if rank not in {3, 4} or count != rank - 2:
-        call.fail("LiteRT has it with three or four axes, of which the inner ones are cut")
+        call.fail("LiteRT's operator takes rank 3 or 4, with blocks along the inner axes")
     given = [g.cast(block, dtypes.int32), g.cast(edges, dtypes.int32)]
     return moved(g, kind, x, *given, shape=call.shape())
 
 
 @converts("EnsureShape")
 def ensure_shape(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Nothing: the shape is what it is checked for."""
+    """x itself: the shape is known from the check."""
     del g, call
     return x
 
 
 @converts("InvertPermutation", to="SCATTER_ND")
 def invert_permutation(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Numbers in order at the places that it names."""
+    """SCATTER_ND of 0, 1, 2, … to the given indices."""
     count = call.input_spec(0).shape[0]
     if count is None:
         call.fail("its size must be known")

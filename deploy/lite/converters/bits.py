@@ -1,4 +1,4 @@
-"""Bits of numbers."""
+"""Bit patterns of numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPES = {dtypes.float32, dtypes.int32}
 
 @converts("Bitcast", to="BITCAST")
 def bitcast(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The same bits as another type of 32 bits."""
+    """BITCAST between types of 32 bits."""
     source, target = call.input_spec(0).dtype, call.node.outputs[0].dtype
     if source is target:
         return g.copied(x)
@@ -29,11 +29,11 @@ def bitcast(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("BitwiseAnd")
 def bitwise_and(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """Of a sign bit, which is then compared with 0: the number, which has the same sign."""
+    """The number x of `x & sign bit`, which has the same sign, if only compared with 0."""
     del g
     if not is_sign_test(call.node, call.takers):
-        call.fail("LiteRT has no built-in operator for it, but for the sign of numbers")
+        call.fail("LiteRT has no built-in operator for it, except as a test of the sign bit")
     number = y if call.constant(0) is not None else x
     if number.shape.rank != call.shape().rank:
-        call.fail("of a sign bit, the mask must be a number")
+        call.fail("the mask of the sign bit must be a scalar")
     return number

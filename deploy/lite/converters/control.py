@@ -1,4 +1,4 @@
-"""If, Case and While: subgraphs, which are given everything they use but constants."""
+"""If, Case and While as subgraphs, whose arguments are all values they use except constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def program_of(function: FunctionRef) -> graph.Graph:
-    """The program of a function, without calls, constants folded."""
+    """The body of a function with calls inlined and constants folded."""
     return fold(inlined(function.graph))
 
 
@@ -39,24 +39,24 @@ def read_variable(g: GraphBuilder, call: NodeView, x: Any) -> Any:
 
 @converts("VariableShape", to="SHAPE")
 def variable_shape(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The sizes of what stands behind the handle."""
+    """SHAPE of the variable's value."""
     return g.cast(g.sizes(x), call.dtype())
 
 
 @converts("VarIsInitializedOp")
 def is_initialized(g: GraphBuilder, call: NodeView, x: Any) -> Tensor:
-    """Yes: it had a value when it was exported."""
+    """The constant true: variables have values when they are exported."""
     del call, x
     return g.constant(True, dtypes.bool)
 
 
 def _is_passed(value: Any) -> bool:
-    """Whether a subgraph gets a value as an argument; constants stand inside."""
+    """Whether a value becomes an argument of a subgraph; constants are copied into it instead."""
     return isinstance(value, Tensor) and value.data is None
 
 
 def _arguments(inner: GraphBuilder, values: Sequence[Any], shapes: Sequence[Shape]) -> list[Any]:
-    """The names of the values in a subgraph."""
+    """The values as they are called in a subgraph: new arguments, or the constants themselves."""
     return [
         inner.input(value.name, value.dtype, shape) if _is_passed(value) else value
         for value, shape in zip(values, shapes, strict=True)
@@ -64,12 +64,12 @@ def _arguments(inner: GraphBuilder, values: Sequence[Any], shapes: Sequence[Shap
 
 
 def _results(inner: GraphBuilder, values: Sequence[Tensor], own: Sequence[Tensor | None]) -> None:
-    """Give these results; a copy of what is an argument at another place, a constant, or twice.
+    """Set a subgraph's results, copying constants, repeated results and other arguments.
 
     Args:
-        inner: of the subgraph.
-        values: its results.
-        own: for each, the argument that it may be as it is.
+        inner: the builder of the subgraph.
+        values: the results.
+        own: for each, the argument that may be returned without a copy, or None.
     """
     for value, same in zip(values, own, strict=True):
         outputs = inner.subgraph.outputs
@@ -80,9 +80,9 @@ def _results(inner: GraphBuilder, values: Sequence[Tensor], own: Sequence[Tensor
 
 
 def truth(g: GraphBuilder, call: NodeView, test: Tensor) -> Tensor:
-    """The condition as one bool."""
+    """The condition as a bool of one element."""
     if test.rank or test.dtype is dtypes.string:
-        call.fail("what decides must be one number or bool")
+        call.fail("the condition must be a number or bool of rank 0")
     if test.dtype is dtypes.bool:
         return test
     return g.op("NOT_EQUAL", test, g.like(test, 0), dtype=dtypes.bool)
@@ -92,7 +92,7 @@ def truth(g: GraphBuilder, call: NodeView, test: Tensor) -> Tensor:
 def condition(
     g: GraphBuilder, call: NodeView, test: Tensor, inputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """IF; one that is known runs in place."""
+    """IF; a constant condition converts the chosen branch alone."""
     branches = (call.attr("then_branch"), call.attr("else_branch"))
     known = call.constant(0)
     if known is not None and not known.ndim:
@@ -108,7 +108,7 @@ def _chosen(
     branches: Sequence[Any],
     inputs: Sequence[Any],
 ) -> tuple[Any, ...]:
-    """IF of two branches: functions, or those that are left of a Case."""
+    """IF with two branches: functions, or the remaining branches of a Case."""
     if not call.node.outputs:
         return ()
     bodies: list[Subgraph] = []
@@ -140,7 +140,7 @@ def _shape(value: Any) -> Shape:
 def case(
     g: GraphBuilder, call: NodeView, index: Tensor, inputs: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """IF in IF; an index out of range takes the last."""
+    """Nested IFs; an index out of range chooses the last branch."""
     branches = tuple(call.attr("branches"))
     known = call.constant(0)
     if known is not None:
@@ -154,7 +154,7 @@ def case(
 def _case(
     g: GraphBuilder, call: NodeView, left: tuple[Any, ...], inputs: Sequence[Any]
 ) -> list[Any]:
-    """The branches from a place on; the first of the inputs is the index."""
+    """The branches from one on; the first input is the index."""
     place, branches = left
     index, rest = inputs[0], inputs[1:]
     if place == len(branches) - 1:
@@ -165,7 +165,7 @@ def _case(
 
 
 class _Branch:
-    """A function of a Case, which is not given the index."""
+    """A branch of a Case, which is called without the index."""
 
     def __init__(self, function: FunctionRef) -> None:
         self.function = function
@@ -173,7 +173,7 @@ class _Branch:
 
 @converts("While", "StatelessWhile", to="WHILE")
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """WHILE; constants that never change stand in the subgraphs. An LSTM may be one operator."""
+    """WHILE; constant loop variables are copied into the subgraphs. An LSTM may be one operator."""
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
     layer = as_layer(g, call, state, (test, body)) if call.lowering.fused_lstm else None
     if layer is not None:
@@ -214,7 +214,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Any, ...]) -> tuple[Any, 
 
 
 def _moving(g: GraphBuilder, value: Any) -> Tensor:
-    """A loop variable as a tensor that nothing else is."""
+    """A loop variable as a tensor that no other variable shares."""
     return dense(g, value)
 
 
@@ -226,7 +226,7 @@ def _loop_shape(call: NodeView, i: int, value: Tensor) -> Shape:
 
 
 def _with_element(value: Any, body: graph.Graph) -> Any:
-    """A list whose elements have an unknown shape, with that of what the loop writes into lists."""
+    """A list of unknown element shape, with the shape of the elements that the loop writes."""
     if not isinstance(value, Reserved) or value.element.is_fully_defined():
         return value
     writes = [n for n in ordered(body) if n.op.name in {"TensorListSetItem", "TensorListPushBack"}]
@@ -239,13 +239,13 @@ def _with_element(value: Any, body: graph.Graph) -> Any:
 
 
 def _is_open(value: Any, body: graph.Graph, i: int) -> bool:
-    """Whether a list that the loop writes has elements of unknown shape."""
+    """Whether the loop writes this list and the shape of its elements is unknown."""
     is_written = body.outputs[i] is not body.inputs[i]
     return is_written and isinstance(value, Reserved) and not value.element.is_fully_defined()
 
 
 def _runs_once(call: NodeView, test: graph.Graph) -> bool:
-    """Whether the loop goes on while a counter from 0 is below numbers or sizes, none of them 0."""
+    """Whether the loop surely has an iteration: a counter from 0 is less than positive bounds."""
     queue = [test.outputs[0]]
     while queue:
         value = queue.pop()
@@ -274,14 +274,14 @@ def _runs_once(call: NodeView, test: graph.Graph) -> bool:
 
 
 def _outer(call: NodeView, test: graph.Graph, value: graph.Value) -> graph.Value | None:
-    """The value outside of the loop of what the test is given."""
+    """The value that the loop passes for an argument of the condition, else None."""
     if value not in test.inputs:
         return None
     return call.node.inputs[test.inputs.index(value)]
 
 
 def _is_size(value: graph.Value) -> bool:
-    """Whether it is the size of an axis: of a sequence, which has at least one step."""
+    """Whether a value is the size of an axis; a sequence has at least one step."""
     for _ in range(8):
         node = value.node
         if node.op.name == "Shape":

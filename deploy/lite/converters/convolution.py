@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalisation of channels, biases."""
+"""Convolutions, pooling, batch normalisation, biases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAME, VALID = 0, 1
 
 
 def channels_last(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """`x` with its channels behind; where the op has them so it stays as it is."""
+    """`x` in NHWC: transposed if the op's data format has the channels elsewhere."""
     if not str(call.attr("data_format")).startswith("NC"):
         return x
     rank = x.rank or 4
@@ -31,7 +31,7 @@ def channels_last(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 
 def as_before(g: GraphBuilder, call: NodeView, y: Tensor) -> Tensor:
-    """The opposite of `channels_last`."""
+    """The inverse of `channels_last`."""
     if not str(call.attr("data_format")).startswith("NC"):
         return y
     rank = y.rank or 4
@@ -39,17 +39,17 @@ def as_before(g: GraphBuilder, call: NodeView, y: Tensor) -> Tensor:
 
 
 def spatial(call: NodeView, name: str) -> list[int]:
-    """The numbers of an attribute that belong to axes in space."""
+    """The values of an attribute for the spatial axes."""
     given = [int(n) for n in call.attr(name)]
     first = 2 if str(call.attr("data_format")).startswith("NC") else 1
     outside = [n for i, n in enumerate(given) if not first <= i < first + len(given) - 2]
     if any(n != 1 for n in outside):
-        call.fail(f"{name} of the batch or of the channels")
+        call.fail(f"{name} must be 1 for the batch and the channels")
     return given[first : first + len(given) - 2]
 
 
 def padded(g: GraphBuilder, call: NodeView, x: Tensor, number: float = 0.0) -> tuple[Tensor, int]:
-    """The input with explicit padding as an operator of its own, and the padding that is left."""
+    """The input, with explicit padding as a PAD of its own, and the padding that is left."""
     padding = call.attr("padding")
     word = padding.decode() if isinstance(padding, bytes) else str(padding)
     if word != "EXPLICIT":
@@ -66,7 +66,7 @@ def padded(g: GraphBuilder, call: NodeView, x: Tensor, number: float = 0.0) -> t
 
 
 def no_bias(g: GraphBuilder, channels: int | None, dtype: dtypes.DType) -> Tensor | None:
-    """A bias of zeros: kernels want one."""
+    """A bias of zeros, which the kernels require."""
     return None if channels is None else g.constant(np.zeros(channels), dtype)
 
 
@@ -79,14 +79,14 @@ def _result_shape(call: NodeView, shape: Shape) -> Shape:
 
 @converts("Conv2D", to="CONV_2D")
 def conv_2d(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
-    """Filters by output channel; explicit padding is PAD."""
+    """CONV_2D with the output channels as the filter's first axis; explicit padding is a PAD."""
     high, wide = spatial(call, "strides")
     down, across = spatial(call, "dilations")
     x, padding = padded(g, call, channels_last(g, call, x))
     if x.rank != 4 or w.rank != 4:
-        call.fail("how many axes its inputs have must be known")
+        call.fail("the rank of its inputs must be known")
     if w.shape[3] is None:
-        call.fail("how many channels the filter gives must be known")
+        call.fail("the number of the filter's output channels must be known")
     made = g.op(
         "CONV_2D",
         x,
@@ -104,7 +104,7 @@ def conv_2d(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
 
 @converts("DepthwiseConv2dNative", to="DEPTHWISE_CONV_2D")
 def depthwise(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
-    """Filters [1, height, width, channels · multiplier]."""
+    """DEPTHWISE_CONV_2D with filters [1, height, width, channels · multiplier]."""
     high, wide = spatial(call, "strides")
     down, across = spatial(call, "dilations")
     x, padding = padded(g, call, channels_last(g, call, x))
@@ -132,7 +132,7 @@ def depthwise(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
 def transposed_conv(
     g: GraphBuilder, call: NodeView, sizes: Tensor, w: Tensor, dy: Tensor
 ) -> Tensor:
-    """The output's sizes are an input; explicit padding is computed, and sliced off."""
+    """TRANSPOSE_CONV; with explicit padding, the full result is computed and sliced."""
     high, wide = spatial(call, "strides")
     if any(n != 1 for n in spatial(call, "dilations")):
         call.fail("LiteRT has no transposed convolution with dilations")
@@ -171,10 +171,10 @@ def transposed_conv(
 
 
 def _around(call: NodeView) -> Array:
-    """The explicit padding of a transposed convolution, [batch, height, width, channels]."""
+    """The explicit padding of a transposed convolution, one pair per axis of NHWC."""
     shape = call.shape()
     if shape.rank != 4 or None in _result_shape(call, shape)[1:3]:
-        call.fail("the height and width of its result must be known: its padding is explicit")
+        call.fail("the height and width of its result must be known, since its padding is explicit")
     pairs: Array = np.reshape([int(n) for n in call.attr("explicit_paddings")], (4, 2))
     is_first = str(call.attr("data_format")).startswith("NC")
     return pairs[[0, 2, 3, 1]] if is_first else pairs
@@ -182,7 +182,7 @@ def _around(call: NodeView) -> Array:
 
 @converts("Conv3D", to="CONV_3D")
 def conv_3d(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
-    """Filters as they are."""
+    """CONV_3D; the filter keeps its layout."""
     return as_before(g, call, _volume(g, call, "CONV_3D", channels_last(g, call, x), w))
 
 
@@ -190,9 +190,9 @@ def conv_3d(g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor) -> Tensor:
 def conv_3d_transpose(
     g: GraphBuilder, call: NodeView, sizes: Tensor, w: Tensor, dy: Tensor
 ) -> Tensor:
-    """The output's sizes are an input."""
+    """CONV_3D_TRANSPOSE; the output shape is an input."""
     if str(call.attr("data_format")) != "NDHWC":
-        call.fail("LiteRT has it with channels last only")
+        call.fail("LiteRT's operator takes channels last only")
     return _volume(g, call, "CONV_3D_TRANSPOSE", g.cast(sizes, dtypes.int32), w, dy)
 
 
@@ -218,7 +218,7 @@ def _volume(g: GraphBuilder, call: NodeView, kind: str, *inputs: Tensor) -> Tens
 
 @converts("MaxPool", "AvgPool", to="MAX_POOL_2D AVERAGE_POOL_2D")
 def pool(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Windows in space."""
+    """MAX_POOL_2D or AVERAGE_POOL_2D."""
     is_max = call.node.op.name == "MaxPool"
     window, steps = spatial(call, "ksize"), spatial(call, "strides")
     x = channels_last(g, call, x)
@@ -234,10 +234,10 @@ def pool(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("MaxPoolV2", to="MAX_POOL_2D")
 def pool_v2(g: GraphBuilder, call: NodeView, x: Tensor, size: Tensor, step: Tensor) -> Tensor:
-    """Windows in space, which are inputs."""
+    """MAX_POOL_2D with constant window and strides, which are inputs of the op."""
     del size, step
     if str(call.attr("data_format")) != "NHWC":
-        call.fail("LiteRT has it with channels last only")
+        call.fail("LiteRT's operator takes NHWC only")
     window = [int(n) for n in call.needed(1, "ksize")][1:3]
     steps = [int(n) for n in call.needed(2, "strides")][1:3]
     padding = SAME if str(call.attr("padding")) == "SAME" else VALID
@@ -267,7 +267,7 @@ def _pool(
 
 @converts("MaxPool3D", "AvgPool3D", to="MAX_POOL_2D AVERAGE_POOL_2D")
 def pool_3d(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Height and width first, then depth: an extreme of extremes, a mean of means."""
+    """Pooling over height and width, then over depth: a max of maxima, a mean of means."""
     kind = "MAX_POOL_2D" if call.node.op.name == "MaxPool3D" else "AVERAGE_POOL_2D"
     window, steps = spatial(call, "ksize"), spatial(call, "strides")
     padding = SAME if str(call.attr("padding")) == "SAME" else VALID
@@ -275,7 +275,7 @@ def pool_3d(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
     batch, depth, height, width, channels = x.shape
     after = _result_shape(call, call.shape())
     if None in (depth, height, width, channels) or not Shape(after[1:]).is_fully_defined():
-        call.fail("all sizes but that of the batch must be known")
+        call.fail("all sizes except the batch size must be known")
     depth, height, width, channels = (size or 0 for size in (depth, height, width, channels))
     deep, high, wide = (size or 0 for size in list(after)[1:4])
     flat = g.reshape(x, [None if batch is None else batch * depth, height, width, channels])
@@ -289,7 +289,7 @@ def pool_3d(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("BiasAdd", "BiasAddV1", to="ADD")
 def bias_add(g: GraphBuilder, call: NodeView, x: Tensor, bias: Tensor) -> Tensor:
-    """ADD; the bias stands along the channels."""
+    """ADD; the bias is broadcast along the channels."""
     is_first = call.node.op.name == "BiasAdd" and str(call.attr("data_format")) == "NCHW"
     if is_first:
         bias = g.reshape(bias, [bias.shape[0], *[1] * (call.rank(0) - 2)])
@@ -310,7 +310,7 @@ def fused_batch_norm(
     count = len(call.node.outputs)
     epsilon = float(call.attr("epsilon"))
     if any(call.takers.get(value) for value in call.node.outputs[3:]):
-        call.fail("what it keeps for training is no part of a model that answers")
+        call.fail("its outputs for training are used; inference has no counterpart for them")
     x_last = channels_last(g, call, x)
     statistics: list[Tensor | None] = [mean, variance]
     if call.attr("is_training"):
@@ -330,7 +330,7 @@ def fused_batch_norm(
 
 def _moments(g: GraphBuilder, call: NodeView, x: Tensor) -> tuple[Tensor, Tensor]:
     if float(call.attr("exponential_avg_factor") if _has_average(call) else 1.0) != 1.0:
-        call.fail("it updates its statistics: a model that answers does not")
+        call.fail("it updates its moving statistics, which inference does not")
     axes = g.ints(list(range((x.rank or 4) - 1)))
     form = [x.shape[-1]]
     mean = g.op("MEAN", x, axes, shape=form, keep_dims=False)
@@ -349,14 +349,14 @@ def _unbiased(g: GraphBuilder, call: NodeView, variance: Tensor) -> Tensor | Non
     total = shape.num_elements() if shape.is_fully_defined() else None
     channels = variance.shape[0]
     if total is None or not channels:
-        call.fail("the variance of a batch of unknown size")
+        call.fail("the unbiased variance needs a known batch size")
     count = total // channels
     return g.op("MUL", variance, g.like(variance, count / max(count - 1, 1)))
 
 
 @converts("LRN", to="LOCAL_RESPONSE_NORMALIZATION")
 def local_response(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """As it is."""
+    """LOCAL_RESPONSE_NORMALIZATION."""
     options: dict[str, Any] = {n: float(call.attr(n)) for n in ("bias", "alpha", "beta")}
     return g.op("LOCAL_RESPONSE_NORMALIZATION", x, radius=int(call.attr("depth_radius")), **options)
 
@@ -364,7 +364,7 @@ def local_response(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 def fused(
     g: GraphBuilder, call: NodeView, made: Tensor, rest: tuple[Tensor, ...], steps: Sequence[bytes]
 ) -> Tensor:
-    """The ops that a fused op of Grappler's runs after its product."""
+    """The steps that a fused op of Grappler applies to its product: bias, activation and so on."""
     names = [step.decode() if isinstance(step, bytes) else str(step) for step in steps]
     alpha = float(call.attr("leakyrelu_alpha"))
     activations: dict[str, Callable[[], Tensor]] = {
@@ -404,10 +404,10 @@ def fused_conv(
     rest: tuple[Tensor, ...],
     host: tuple[Tensor, ...] = (),
 ) -> Tensor:
-    """The convolution, and what follows."""
+    """The convolution, then the fused steps."""
     del host
     if str(call.attr("data_format")) != "NHWC" or str(call.attr("filter_format")) != "HWIO":
-        call.fail("LiteRT has it with channels last only")
+        call.fail("LiteRT's operator takes NHWC only")
     return fused(g, call, conv_2d(g, call, x, w), rest, call.attr("fused_ops"))
 
 
@@ -415,7 +415,7 @@ def fused_conv(
 def fused_depthwise(
     g: GraphBuilder, call: NodeView, x: Tensor, w: Tensor, rest: tuple[Tensor, ...]
 ) -> Tensor:
-    """The convolution, and what follows."""
+    """The convolution, then the fused steps."""
     if str(call.attr("data_format")) != "NHWC":
-        call.fail("LiteRT has it with channels last only")
+        call.fail("LiteRT's operator takes NHWC only")
     return fused(g, call, depthwise(g, call, x, w), rest, call.attr("fused_ops"))

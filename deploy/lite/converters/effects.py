@@ -1,4 +1,4 @@
-"""Effects of a model while it runs, such as printing, which no file keeps."""
+"""Checks, which a .tflite file leaves out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 @converts("CheckNumericsV2", "CheckNumerics")
 def check_numerics(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Nothing: a file does not stop."""
+    """x itself: the file does not check for NaN and infinity."""
     del g, call
     return x

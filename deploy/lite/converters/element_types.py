@@ -1,7 +1,7 @@
-"""Which element types the kernels of an operator take, and how the others are computed.
+"""The element types that kernels take, and the types in which the other ones are computed.
 
-What stands here are the types that LiteRT's CPU kernels have without quantisation: 8 and 16 bits
-are there, but stand for real numbers.
+The table lists types of LiteRT's CPU kernels without quantisation. Kernels for 8 and 16 bits
+exist, but their integers represent real numbers.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ _WIDER = {
 
 
 def type_for(kind: str, dtype: DType) -> DType:
-    """The type in which an operator computes numbers of another.
+    """The type in which an operator computes elements of another type.
 
     Raises:
-        UnconvertibleError: there is none that holds them.
+        UnconvertibleError: no type of the kernel holds them exactly.
     """
     allowed = TYPES.get(kind, _REAL)
     if dtype in allowed:
@@ -97,18 +97,18 @@ def type_for(kind: str, dtype: DType) -> DType:
 
 
 def fitted(g: GraphBuilder, kind: str, *xs: Tensor) -> list[Tensor]:
-    """The inputs in a type that the operator computes with."""
+    """The inputs, cast to a type that the operator takes."""
     dtype = type_for(kind, xs[0].dtype)
     return [g.cast(x, dtype) for x in xs]
 
 
 def computed(g: GraphBuilder, kind: str, *xs: Tensor, **options: Any) -> Tensor:
-    """An operator on numbers of one type, whose output is of that type again."""
+    """The output of an operator whose inputs and output have one element type."""
     return g.cast(g.op(kind, *fitted(g, kind, *xs), **options), xs[0].dtype)
 
 
 def moved(g: GraphBuilder, kind: str, x: Tensor, *rest: Tensor, **options: Any) -> Tensor:
-    """An operator that moves numbers about; the other inputs say where to."""
+    """The output of an operator that moves elements; the other inputs give sizes and indices."""
     dtype = type_for(kind, x.dtype)
     made = g.op(kind, g.cast(x, dtype), *rest, dtype=dtype, **options)
     return g.cast(made, x.dtype)

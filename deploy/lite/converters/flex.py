@@ -1,4 +1,4 @@
-"""Ops that stay TensorFlow's: an app with its Select TF ops runs them by their NodeDef."""
+"""Ops that remain TensorFlow's: an app with Select TF ops runs them from their NodeDef."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class _Bytes:
-    """Bytes where flexbuffers wants a text: it asks for their encoding alone."""
+    """Bytes in place of a str for flexbuffers, which only calls `encode`."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
 
     def encode(self, encoding: str) -> bytes:
-        """They are encoded already."""
+        """The bytes, which are encoded already."""
         del encoding
         return self._content
 
 
 def as_flex(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Any]) -> bool:
-    """Write a node as TensorFlow's op, if its inputs and outputs are tensors without functions."""
+    """Write a node as TensorFlow's op; False if it has functions or values other than tensors."""
     given = [values.get(value) for value in node.inputs]
     kinds = [value.dtype for value in (*node.inputs, *node.outputs)]
     plain = {dtype for dtype in TYPES if dtype is not dtypes.resource}
@@ -52,7 +52,7 @@ def as_flex(g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Any]) -
 
 
 def _payload(node: graph.Node) -> bytes:
-    """The op's name and the node, as the delegate reads them."""
+    """The op's name and its NodeDef, as the delegate reads them."""
     names = [f"input_{index}" for index in range(len(node.inputs))]
     message = encode_node(node, names, defaults=True, shapes=False)
     builder = flexbuffers.Builder()

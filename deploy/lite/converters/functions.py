@@ -1,4 +1,4 @@
-"""Functions of one number: exponents, trigonometry, rounding, activations."""
+"""Elementwise functions of one argument: exponents, trigonometry, rounding, activations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNARY = {
 }
 _ROUNDINGS = {"Floor": "FLOOR", "Ceil": "CEIL", "Round": "ROUND", "Rint": "ROUND"}
 
-# Of Eigen's erf in float32: x P(x²) / Q(x²) for |x| up to 4.
+# Eigen's erf in float32: x P(x²) / Q(x²) for |x| up to 4.
 _ERF_P = (
     -2.72614225801306e-10,
     2.77068142495902e-08,
@@ -72,7 +72,7 @@ for _op, _kind in _ROUNDINGS.items():
 
 @converts("Relu", to="RELU")
 def relu(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """RELU; of whole numbers the greater of x and 0."""
+    """RELU; for integers, MAXIMUM of x and 0."""
     del call
     if x.dtype.is_floating:
         return g.op("RELU", x)
@@ -81,7 +81,7 @@ def relu(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("LeakyRelu", to="LEAKY_RELU")
 def leaky_relu(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Its slope below 0 is an option."""
+    """LEAKY_RELU; the slope below 0 is an option."""
     return g.op("LEAKY_RELU", x, alpha=float(call.attr("alpha")))
 
 
@@ -113,7 +113,7 @@ def softsign(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Log1p", to="ADD LOG SUB DIV MUL SELECT_V2")
 def log1p(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """log u · x / (u - 1) with u = 1 + x, which takes back what was rounded away in u."""
+    """log u · x / (u - 1) with u = 1 + x, which corrects the rounding of u."""
     del call
     return _log1p(g, x)
 
@@ -132,14 +132,14 @@ def _log1p(g: GraphBuilder, x: Tensor) -> Tensor:
 
 @converts("Expm1", to="ABS NEG ELU EXP MUL SELECT_V2")
 def expm1(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """ELU is it below 0; above it is -expm1(-x) e^x."""
+    """ELU for x < 0; -expm1(-x) e^x for x > 0."""
     del call
     return _expm1(g, x)
 
 
 def _expm1(g: GraphBuilder, x: Tensor) -> Tensor:
     below = g.op("ELU", g.op("NEG", g.op("ABS", x)))
-    # Beyond some 88 the product would be that of a number and infinity: e^x itself is right.
+    # Above 88 or so the product would be finite times infinity; e^x itself is accurate.
     above = g.op("MUL", g.op("NEG", below), g.op("EXP", x))
     is_above = g.op("GREATER", x, g.like(x, 0), dtype=dtypes.bool)
     return g.op("SELECT_V2", is_above, above, below, dtype=x.dtype)
@@ -147,7 +147,7 @@ def _expm1(g: GraphBuilder, x: Tensor) -> Tensor:
 
 @converts("Erf", to="MUL ADD DIV")
 def erf(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """A quotient of polynomials: LiteRT has no operator for it."""
+    """A quotient of polynomials, since LiteRT has no operator for erf."""
     del call
     return _erf(g, x)
 
@@ -168,7 +168,7 @@ def _erf(g: GraphBuilder, x: Tensor) -> Tensor:
 
 
 def _polynomial(g: GraphBuilder, x: Tensor, numbers: Sequence[float]) -> Tensor:
-    """By Horner's rule, the highest power first."""
+    """A polynomial by Horner's rule, the highest power first."""
     found = g.op("MUL", x, g.like(x, numbers[0]))
     found = g.op("ADD", found, g.like(x, numbers[1]))
     for number in numbers[2:]:
@@ -185,7 +185,7 @@ def tan(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Sinh", "Cosh", to="EXP NEG ADD SUB MUL")
 def hyperbolic(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Half the sum or the difference of e^x and e^-x; sinh by expm1, which is exact near 0."""
+    """Half the sum or difference of e^x and e^-x; sinh uses expm1, which is accurate near 0."""
     half = g.like(x, 0.5)
     if call.node.op.name == "Cosh":
         both = g.op("ADD", g.op("EXP", x), g.op("EXP", g.op("NEG", x)))
@@ -196,7 +196,7 @@ def hyperbolic(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Atan2", to="ATAN2")
 def atan2(g: GraphBuilder, call: NodeView, y: Tensor, x: Tensor) -> Tensor:
-    """ATAN2, whose inputs must have one shape."""
+    """ATAN2; both inputs are broadcast, since the kernel takes one shape only."""
     if y.shape != x.shape or not y.shape.is_fully_defined():
         zero = g.op("MUL", g.op("MUL", y, x), g.like(x, 0))
         if call.input_spec(0).shape != call.input_spec(1).shape:
@@ -206,14 +206,14 @@ def atan2(g: GraphBuilder, call: NodeView, y: Tensor, x: Tensor) -> Tensor:
 
 @converts("Atan", to="ATAN2")
 def atan(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The angle of (1, x)."""
+    """atan2(x, 1)."""
     del call
     return g.op("ATAN2", x, _ones_like(g, x))
 
 
 @converts("Asin", "Acos", to="ATAN2 SQRT MUL ADD SUB")
 def arc(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The angle of (√((1 - x)(1 + x)), x), or the other way about."""
+    """asin x = atan2(x, √((1 - x)(1 + x))); acos has the arguments swapped."""
     one = g.like(x, 1)
     product = g.op("MUL", g.op("SUB", one, x), g.op("ADD", x, one))
     other = g.op("SQRT", product)
@@ -256,21 +256,21 @@ def acosh(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("Softmax", to="SOFTMAX")
 def softmax(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Over the last axis."""
+    """SOFTMAX along the last axis."""
     del call
     return g.op("SOFTMAX", x, beta=1.0)
 
 
 @converts("LogSoftmax", to="LOG_SOFTMAX")
 def log_softmax(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """Over the last axis."""
+    """LOG_SOFTMAX along the last axis."""
     del call
     return g.op("LOG_SOFTMAX", x)
 
 
 @converts("SigmoidGrad", "TanhGrad", "ReluGrad", to="MUL SUB")
 def activation_gradients(g: GraphBuilder, call: NodeView, a: Tensor, b: Tensor) -> Tensor:
-    """dy y (1 - y), dy (1 - y²), dy where the feature is above 0."""
+    """dy y (1 - y); dy (1 - y²); dy where the feature is positive."""
     one = g.like(a, 1)
     name = call.node.op.name
     if name == "SigmoidGrad":

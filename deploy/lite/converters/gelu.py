@@ -1,4 +1,4 @@
-"""Products that are one activation: GELU and hard swish, found by what they compute."""
+"""Products that compute GELU or hard swish, recognised by their factors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _CLOSE = 1e-4
 
 
 class Gelu(NamedTuple):
-    """A product that is GELU.
+    """A product that computes GELU.
 
     Attributes:
-        x: of which number.
-        is_approximate: whether by tanh.
+        x: the argument.
+        is_approximate: whether it is the form with tanh.
     """
 
     x: Value
@@ -29,7 +29,7 @@ class Gelu(NamedTuple):
 
 
 def gelu_of(node: Node) -> Gelu | None:
-    """The x of a product x · ½ · (1 + erf(x/√2)), or GELU with tanh; None if it is none."""
+    """The x of a product x · ½ · (1 + erf(x/√2)), or of GELU with tanh; None for other products."""
     factors, number = _factors(node.outputs[0])
     for index, factor in enumerate(factors):
         rest = factors[:index] + factors[index + 1 :]
@@ -49,7 +49,7 @@ def gelu_of(node: Node) -> Gelu | None:
 
 
 def hard_swish_of(node: Node) -> Value | None:
-    """The argument of the hard swish that a product or quotient computes: x · relu6(x + 3) / 6."""
+    """The x of a hard swish x · relu6(x + 3) / 6, from its last product or quotient; else None."""
     factors, _ = _factors(node.outputs[0])
     for gate in factors:
         if gate.node.op.name != "Relu6":
@@ -57,7 +57,7 @@ def hard_swish_of(node: Node) -> Value | None:
         x = _three_less(gate.node.inputs[0])
         if x is None:
             continue
-        # x itself may be a product, as that of a batch normalization is.
+        # x itself may be a product, for example of a batch normalisation.
         whole, number = _factors(node.outputs[0], x)
         if len(whole) == 2 and {*whole} == {x, gate} and _near(number, 1 / 6):
             return x
@@ -65,7 +65,7 @@ def hard_swish_of(node: Node) -> Value | None:
 
 
 def _three_less(value: Value) -> Value | None:
-    """The x of x + 3."""
+    """The x of a value x + 3."""
     value = root_of(value)
     if value.node.op.name not in {"Add", "AddV2"}:
         return None
@@ -77,11 +77,11 @@ def _three_less(value: Value) -> Value | None:
 
 
 def _factors(value: Value, whole: Value | None = None) -> tuple[list[Value], float]:
-    """The factors of a product, and the number among them.
+    """The factors of a product, and the product of its constants.
 
     Args:
         value: the product.
-        whole: is a factor as it is, even if it is a product.
+        whole: a value that counts as one factor even if it is a product.
     """
     value = root_of(value)
     node = value.node
@@ -105,7 +105,7 @@ def _factors(value: Value, whole: Value | None = None) -> tuple[list[Value], flo
 
 
 def _terms(value: Value) -> tuple[list[Value], float]:
-    """The terms of a sum, and the number among them."""
+    """The terms of a sum, and the sum of its constants."""
     value = root_of(value)
     known = _scalar(value)
     if known is not None:
@@ -127,7 +127,7 @@ def _multiple(value: Value, x: Value, by: float) -> bool:
 
 
 def _is_cubic(value: Value, x: Value) -> bool:
-    """Whether it is √(2/π) (x + 0.044715 x³)."""
+    """Whether a value is √(2/π) (x + 0.044715 x³)."""
     x = root_of(x)
     factors, number = _factors(value)
     if len(factors) != 1 or not _near(number, math.sqrt(2 / math.pi)):
@@ -142,7 +142,7 @@ def _is_cubic(value: Value, x: Value) -> bool:
 
 
 def _power(factors: list[Value], x: Value) -> int:
-    """As which power of x the factors are; 0 if they are none."""
+    """The exponent n if the factors' product is x^n, else 0."""
     total = 0
     for factor in factors:
         node = factor.node

@@ -1,4 +1,4 @@
-"""Pictures: resizing, choosing boxes."""
+"""Image resizing and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @converts("ResizeBilinear", to="RESIZE_BILINEAR")
 def resize_bilinear(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) -> Tensor:
-    """In float32, as TensorFlow gives it."""
+    """RESIZE_BILINEAR in float32, the type of TensorFlow's result."""
     return _resized(g, call, "RESIZE_BILINEAR", g.cast(x, dtypes.float32), sizes)
 
 
 @converts("ResizeNearestNeighbor", to="RESIZE_NEAREST_NEIGHBOR")
 def resize_nearest(g: GraphBuilder, call: NodeView, x: Tensor, sizes: Tensor) -> Tensor:
-    """Of any element type."""
+    """RESIZE_NEAREST_NEIGHBOR; types that the kernel does not take are cast to float32 and back."""
     kind = x.dtype if x.dtype in {dtypes.float32, dtypes.uint8, dtypes.int8} else dtypes.float32
     if x.dtype.is_integer and x.dtype.size > 2:
         call.fail("LiteRT's kernel of RESIZE_NEAREST_NEIGHBOR takes no integers of 32 bits")
@@ -48,7 +48,7 @@ def suppression_v4(
     overlap: Tensor,
     least: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """As many places as may be, and how many are right."""
+    """Indices, padded to the largest number of boxes if asked for, and the number of valid ones."""
     places, count = _suppressed(g, boxes, scores, most, overlap, least)
     if not call.attr("pad_to_max_output_size"):
         places = _first(g, places, count, call.shape(0))
@@ -65,7 +65,7 @@ def suppression_v3(
     overlap: Tensor,
     least: Tensor,
 ) -> Tensor:
-    """Only the places that are right."""
+    """The valid indices only."""
     places, count = _suppressed(g, boxes, scores, most, overlap, least)
     return _first(g, places, count, call.shape(0))
 
@@ -79,7 +79,7 @@ def suppression(
     most: Tensor,
     overlap: Tensor | None = None,
 ) -> Tensor:
-    """Whatever the score."""
+    """Suppression without a score threshold."""
     if overlap is None:
         overlap = g.constant(float(call.attr("iou_threshold")), dtypes.float32)
     least = g.constant(-np.inf, dtypes.float32)
@@ -98,7 +98,7 @@ def suppression_v5(
     least: Tensor,
     sigma: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """With scores that sink where boxes overlap."""
+    """Soft suppression: overlapping boxes have their scores lowered."""
     size = _size_of(most)
     outputs = [
         (dtypes.int32, Shape([size])),
@@ -127,5 +127,5 @@ def _size_of(most: Tensor) -> int | None:
 
 
 def _first(g: GraphBuilder, x: Tensor, count: Tensor, shape: Shape) -> Tensor:
-    """The beginning of a vector."""
+    """The first `count` elements of a vector."""
     return g.op("SLICE", x, g.ints([0]), g.reshape(count, [1]), shape=shape)

@@ -1,4 +1,4 @@
-"""Windows clamped to the bounds of a tensor, as the caches of `keras_hub` and of JAX use them."""
+"""Dynamic slices clamped to the tensor's bounds, as caches of `keras_hub` and JAX use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def dynamic_update_slice(
     g: GraphBuilder, call: NodeView, x: Tensor, update: Tensor, starts: Tensor
 ) -> Tensor:
-    """The operator of the same name: it clamps the starts likewise."""
+    """DYNAMIC_UPDATE_SLICE, which clamps the start indices as XLA does."""
     kind = type_for("DYNAMIC_UPDATE_SLICE", x.dtype)
     given = [g.cast(x, kind), g.cast(update, kind), g.cast(starts, dtypes.int32)]
     return g.cast(g.op("DYNAMIC_UPDATE_SLICE", *given, shape=call.shape()), x.dtype)
@@ -28,7 +28,7 @@ def dynamic_update_slice(
 def dynamic_slice(
     g: GraphBuilder, call: NodeView, x: Tensor, starts: Tensor, sizes: Tensor
 ) -> Tensor:
-    """A box, from a start that is moved to where the box lies within."""
+    """SLICE, with the start indices clamped so that the window lies within the tensor."""
     lengths = g.cast(sizes, dtypes.int32)
     most = g.op("SUB", g.sizes(x), lengths)
     first = g.op("MINIMUM", g.cast(starts, dtypes.int32), most)

@@ -1,4 +1,4 @@
-"""NodeView: what a converter sees of the node it converts."""
+"""NodeView: the node that a converter converts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class NodeView(NodeFacts[Any]):
-    """One node of the program, to be written as operators of LiteRT.
+    """A node of the program to be converted to LiteRT operators.
 
     Args:
-        node: the node; calls inlined, constants folded.
-        lowering: converts functions into subgraphs.
-        values: what became of the values of the program.
-        takers: the nodes that take each value; a result of the program is taken by None.
+        node: the node, with calls inlined and constants folded.
+        lowering: converts functions to subgraphs.
+        values: value of the program -> its tensor.
+        takers: the nodes that use each value; None stands for the program's results.
     """
 
     constants_are = "in LiteRT it is an option"
@@ -39,7 +39,7 @@ class NodeView(NodeFacts[Any]):
         self.lowering = lowering
 
     def dtype(self, index: int = 0) -> DType:
-        """The element type of an output, as it is computed."""
+        """The element type in which an output is computed."""
         return carried(self.node.outputs[index].dtype)
 
     def shape(self, index: int = 0) -> Shape:
@@ -47,13 +47,13 @@ class NodeView(NodeFacts[Any]):
         return self.node.outputs[index].shape
 
     def source(self, index: int) -> graph.Value:
-        """The value in the program of an argument that is not a list."""
+        """The program's value for an argument that is not a list."""
         value: graph.Value = self._packed[index]
         return value
 
     def rank(self, index: int) -> int:
-        """The number of axes of an argument."""
+        """The rank of an argument; it must be known."""
         rank = self.input_spec(index).shape.rank
         if rank is None:
-            self.fail("how many axes its input has must be known")
+            self.fail("the rank of its input must be known")
         return rank

@@ -1,4 +1,4 @@
-"""Products of matrices, and sums of products by letters."""
+"""Matrix products and Einsum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.ir.builder import GraphBuilder
     from pinnace.deploy.lite.ir.model import Tensor
 
-# Of whole numbers that float32 can multiply and add: the largest, and what a sum may be.
+# Integer products in float32: the largest magnitude of each type, and the bound up to which sums
+# are exact.
 _LARGEST = {dtypes.int8: 128, dtypes.uint8: 255}
 _EXACT = 1 << 24
 
@@ -24,7 +25,7 @@ _EXACT = 1 << 24
 def product(
     g: GraphBuilder, x: Tensor, y: Tensor, adj_x: bool = False, adj_y: bool = False
 ) -> Tensor:
-    """x · y of their last two axes; constant matrices are FULLY_CONNECTED."""
+    """Matrix product over the last two axes; FULLY_CONNECTED if the second matrix is a constant."""
     rank = x.rank or 2
     is_dense = y.data is not None and y.rank == 2 and x.dtype.is_floating and not adj_x
     columns = y.shape[-2 if adj_y else -1] if y.rank else None
@@ -59,15 +60,15 @@ def product(
 
 @converts("MatMul", to="FULLY_CONNECTED BATCH_MATMUL")
 def mat_mul(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """FULLY_CONNECTED where the second matrix is a constant."""
+    """FULLY_CONNECTED if the second matrix is a constant, else BATCH_MATMUL."""
     return product(g, x, y, bool(call.attr("transpose_a")), bool(call.attr("transpose_b")))
 
 
 @converts("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", to="BATCH_MATMUL FULLY_CONNECTED")
 def batch_mat_mul(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tensor:
-    """FULLY_CONNECTED where the second is one constant matrix."""
+    """FULLY_CONNECTED if the second operand is one constant matrix, else BATCH_MATMUL."""
     if x.dtype is not y.dtype:
-        call.fail("of two element types")
+        call.fail("its operands have different element types")
     call.rank(0), call.rank(1)
     adjoint = bool(call.attr("adj_x")), bool(call.attr("adj_y"))
     if x.dtype.is_integer:
@@ -77,13 +78,14 @@ def batch_mat_mul(g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor) -> Tens
 
 
 def _refuse_inexact(call: NodeView, x: Tensor, adjoint: bool) -> None:
-    """Whole numbers are multiplied as real ones, where sums of all products are exact in these."""
+    """Refuse integer products whose sums may exceed what float32 holds exactly."""
     most = _LARGEST.get(x.dtype)
     length = call.input_spec(0).shape[-2 if adjoint else -1]
     if most is None or length is None or length * most * most > _EXACT:
         call.fail(
-            "of whole numbers, whose sums float32 may not hold; LiteRT has no kernel for them\n"
-            "  Try: Cast to float32 before it"
+            "its sums of integers may exceed what float32 holds exactly, and LiteRT has no integer "
+            "kernel\n"
+            "  Try: cast its operands to float32"
         )
 
 
@@ -91,36 +93,36 @@ def _refuse_inexact(call: NodeView, x: Tensor, adjoint: bool) -> None:
 def fused_mat_mul(
     g: GraphBuilder, call: NodeView, x: Tensor, y: Tensor, rest: tuple[Tensor, ...]
 ) -> Tensor:
-    """The product, and what follows."""
+    """The product, then the fused steps."""
     made = product(g, x, y, bool(call.attr("transpose_a")), bool(call.attr("transpose_b")))
     if rest and made.shape[-1] is None:
-        call.fail("how many columns it has must be known: XNNPACK adds no vector of unknown size")
+        call.fail("the number of its columns must be known: XNNPACK adds no bias of unknown size")
     return fused(g, call, made, rest, call.attr("fused_ops"))
 
 
 @converts("Einsum", to="BATCH_MATMUL TRANSPOSE RESHAPE SUM MUL")
 def einsum(g: GraphBuilder, call: NodeView, xs: tuple[Tensor, ...]) -> Tensor:
-    """Of one or two tensors: letters of both, of one, of the sum, each as one axis of a product."""
+    """Einsum of one or two tensors as sums, transposes and one batched matrix product."""
     equation = call.attr("equation")
     text = (equation.decode() if isinstance(equation, bytes) else str(equation)).replace(" ", "")
     left, _, out = text.partition("->")
     terms = left.split(",")
     if any(x.rank is None for x in xs):
-        call.fail("how many axes its inputs have must be known")
+        call.fail("the rank of its inputs must be known")
     terms, out = _without_dots(call, terms, out, [x.rank or 0 for x in xs])
     if any(len(set(term)) != len(term) for term in (*terms, out)):
-        call.fail("a letter stands twice in one term")
+        call.fail("an index occurs twice in one term")
     if len(xs) == 1:
         return _ordered(g, _summed(g, xs[0], terms[0], out)[0], _kept(terms[0], out), out)
     if len(xs) != 2:
-        call.fail("of more than two tensors")
+        call.fail("it has more than two operands")
     return _two(g, xs, terms, out)
 
 
 def _without_dots(
     call: NodeView, terms: list[str], out: str, ranks: Sequence[int]
 ) -> tuple[list[str], str]:
-    """Letters in the place of an ellipsis, the same from the right in each term."""
+    """The terms with new letters in place of ellipses, aligned from the right."""
     spare = [chr(n) for n in range(ord("A"), ord("Z") + 1)]
     spare = [c for c in spare if c not in "".join(terms)]
     counts = [
@@ -129,7 +131,7 @@ def _without_dots(
     ]
     most = max(counts)
     if len([n for n in counts if n]) > 1 and len({n for n in counts if n}) > 1:
-        call.fail("with ellipses of different lengths")
+        call.fail("its ellipses stand for different numbers of axes")
     letters = "".join(spare[:most])
     named = [
         term.replace("...", letters[most - count :] if count else "")
@@ -143,7 +145,7 @@ def _kept(term: str, wanted: str) -> str:
 
 
 def _summed(g: GraphBuilder, x: Tensor, term: str, wanted: str) -> tuple[Tensor, str]:
-    """Sums over the letters that nothing else has."""
+    """The tensor summed over the indices that occur nowhere else, and its remaining indices."""
     axes = [i for i, c in enumerate(term) if c not in wanted]
     if not axes:
         return x, term
@@ -177,7 +179,7 @@ def _two(g: GraphBuilder, xs: tuple[Tensor, ...], terms: list[str], out: str) ->
     b = _ordered(g, b, right, "".join([*batch, *inner, *columns]))
     fronts = [sizes[c] for c in batch]
     if is_dense and len(rows) >= 1:
-        # The rows stay as they are: FULLY_CONNECTED takes any number of axes.
+        # The rows keep their axes, since FULLY_CONNECTED takes any rank.
         a = _grouped(g, a, [[sizes[c]] for c in rows] + [[sizes[c] for c in inner]])
         b = _grouped(g, b, [[sizes[c] for c in inner], [sizes[c] for c in columns]])
     else:
@@ -194,7 +196,7 @@ def _two(g: GraphBuilder, xs: tuple[Tensor, ...], terms: list[str], out: str) ->
 
 
 def _grouped(g: GraphBuilder, x: Tensor, groups: Sequence[Sequence[int | Tensor]]) -> Tensor:
-    """Axes that stand side by side as one each."""
+    """The tensor with each group of adjacent axes merged into one."""
     if all(len(group) == 1 for group in groups):
         return x
     sizes: list[int | Tensor] = []

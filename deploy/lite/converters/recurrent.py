@@ -1,12 +1,13 @@
-"""Loops that are LSTM layers: UNIDIRECTIONAL_SEQUENCE_LSTM.
+"""Loops that compute LSTM layers as UNIDIRECTIONAL_SEQUENCE_LSTM.
 
-The operator keeps its state in tensors of its own from one run to the next, and nothing in a file
-can set them: a second run of a file with the bare operator begins where the first one ended. Here
-it stands in a subgraph whose arguments are these tensors, which IF sets in every run. So a run
-depends on nothing but its inputs, the first state may be given, and the size of the batch open.
+The operator keeps its state in variable tensors from one run to the next, and a file cannot
+initialise them: a second run of a file with the bare operator would continue the first. Therefore
+the operator is in a subgraph that has these tensors as arguments, and an IF passes them in every
+run. So a run depends on its inputs only; the initial state and the batch size may vary.
 
-It is written on demand: LiteRT's CompiledModel API and LiteRT.js load no tensors that keep a state
-("Variable tensors not yet supported", ai-edge-litert 2.3), and XNNPACK runs loops, not this.
+The conversion is optional: LiteRT's CompiledModel API and LiteRT.js load no variable tensors
+("Variable tensors not yet supported", ai-edge-litert 2.3), and XNNPACK runs the loop, but not this
+operator.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _ORDER = (0, 2, 3, 1)
 
 
 class _Outputs(NamedTuple):
-    """What a layer gives in all its steps, in their order.
+    """The outputs of a layer at all steps.
 
     Attributes:
-        value: of three axes.
+        value: rank 3.
         time: the axis of the steps.
-        units: how wide a row is.
+        units: the size of a step's output.
     """
 
     value: Tensor
@@ -66,15 +67,15 @@ def as_layer(
     state: Sequence[Any],
     programs: tuple[graph.Graph, graph.Graph],
 ) -> tuple[Any, ...] | None:
-    """The results of a While that is one or more LSTM layers; None if it has to stay a loop.
+    """The results of a While that computes LSTM layers only; None if it must stay a loop.
 
-    Why an LSTM stays one is kept for the report.
+    The reason why an LSTM stays a loop is kept for the report.
 
     Args:
-        g: where the operators go.
-        call: of the While.
-        state: what the loop is given.
-        programs: its condition and its body.
+        g: the builder to add operators to.
+        call: the While.
+        state: the initial loop variables.
+        programs: the loop's condition and body.
     """
 
     def known(value: graph.Value) -> Array | None:
@@ -100,10 +101,10 @@ class _Layers:
     """The operators that replace a loop.
 
     Args:
-        g: where they go.
-        call: of the While.
-        state: what the loop is given.
-        loop: what it is.
+        g: the builder to add them to.
+        call: the While.
+        state: the initial loop variables.
+        loop: the cells that the loop computes.
     """
 
     def __init__(self, g: GraphBuilder, call: NodeView, state: Sequence[Any], loop: Loop) -> None:
@@ -114,7 +115,7 @@ class _Layers:
         self.made: dict[Atom, _Outputs] = {}
 
     def results(self) -> tuple[Any, ...]:
-        """What the loop gives, where something takes it."""
+        """The loop's results; None for those that are not used."""
         call, loop = self.call, self.loop
         outputs = call.node.outputs
         wanted = [i for i, value in enumerate(outputs) if call.takers.get(value)]
@@ -141,24 +142,24 @@ class _Layers:
     # Layers.
 
     def _check(self, cell: Cell) -> None:
-        """Whether the operator can be this cell."""
+        """Refuse a cell that the operator does not compute."""
         call = self.call
         if cell.mask is not None:
-            call.fail("it has a mask, and the operator no steps that do not count")
+            call.fail("it has a mask, and the operator cannot skip steps")
         if [function.name for function in cell.activations] != _USUAL:
             names = [function.name.lower() for function in cell.activations[:2]]
             call.fail(
                 f"its activations are {names[1]} and {names[0]}, the operator's tanh and sigmoid"
             )
         if any(carried(call.dtype(i)) is not dtypes.float32 for i in states_of([cell])):
-            call.fail("its numbers are not computed in float32")
+            call.fail("it is not computed in float32")
 
     def _add(self, cell: Cell) -> None:
-        """The operator of a cell."""
+        """Add the operator for a cell."""
         call = self.call
         sources = {rows.source for gate in cell.gates for rows in gate.rows}
         if len(sources) != 1:
-            call.fail("it takes several sequences, or none")
+            call.fail("its input must be exactly one sequence")
         (source,) = sources
         if source.kind == ITEM:
             x, time, given = self._sequence(source.of[0])
@@ -170,21 +171,21 @@ class _Layers:
         )
 
     def _sequence(self, value: graph.Value) -> tuple[Tensor, int, Given]:
-        """The rows of a list as a tensor, the axis of their steps, and the weights before them."""
+        """A sequence as a tensor, its axis of steps, and the weights applied before the loop."""
         call, g = self.call, self.g
         rows = rows_of(value)
         if not all(has_steps(rows, limit) for limit in self.loop.limits):
-            call.fail("how many steps it has must be the size of its input")
+            call.fail("its number of steps must equal that of its input")
         x = call.values.get(rows.value)
         if not isinstance(x, Tensor) or x.rank != 3 or x.dtype is not dtypes.float32:
-            call.fail("its input must be a tensor of real numbers")
+            call.fail("its input must be a tensor of floats")
         if rows.is_reversed:
             x = g.op("REVERSE_V2", x, g.ints([rows.time]), shape=x.shape)
         width = x.shape[-1]
         return x, rows.time, Given(None if width is None else int(width), *_before(rows))
 
     def _operator(self, cell: Cell, source: Atom, x: Tensor, time: int, given: Given) -> Tensor:
-        """The operator in a subgraph, and IF that runs it."""
+        """Build the operator in a subgraph, and the IF that runs it."""
         g, call = self.g, self.call
         batch = g.size(x, 1 - time)
         places = (cell.hidden, cell.memory or 0)
@@ -223,7 +224,7 @@ class _Layers:
         return made
 
     def _first(self, place: int, batch: int | Tensor, units: int) -> Tensor:
-        """A state before the first step, in memory of its own, which the operator writes over."""
+        """The initial state in a tensor of its own, which the operator overwrites."""
         g = self.g
         shape = [batch if isinstance(batch, int) else None, units]
         zeros = g.op(
@@ -235,7 +236,7 @@ class _Layers:
         )
         given = self.state[place]
         if not isinstance(given, Tensor) or given.rank != 2:
-            self.call.fail("its first state must be a tensor")
+            self.call.fail("its initial state must be a tensor")
         if self._is_zero(place, given):
             return zeros
         return g.op("ADD", zeros, given, shape=shape)
@@ -247,27 +248,27 @@ class _Layers:
         number = constant_of(node.inputs[1]) if node.op.name == "Fill" else None
         return node.op.name == "ZerosLike" or (number is not None and not np.any(number))
 
-    # What the loop gives.
+    # The loop's results.
 
     def _list(self, place: int, rows: _Outputs, *, is_last: bool) -> Tensor:
-        """A list that the loop writes to."""
+        """A list that the loop writes."""
         g, call = self.g, self.call
         given = self.state[place]
         if not isinstance(given, Reserved):
-            call.fail("its outputs go into a list that there was before")
+            call.fail("its outputs are written into a list that existed before the loop")
         count = call.node.inputs[place].node.inputs[1]
         if is_last:
             number = known_value(count)
             if number is None or int(number) != 1:
-                call.fail("its outputs go into a list that is longer than its steps are many")
+                call.fail("its outputs are written into a list longer than its number of steps")
             last = self._last(rows)
             return g.op("EXPAND_DIMS", last, g.ints(0), shape=[1, *last.shape])
         if not any(_is_same(limit, count) for limit in self.loop.limits):
-            call.fail("its outputs go into a list that is longer than its steps are many")
+            call.fail("its outputs are written into a list longer than its number of steps")
         return rows.value if rows.time == 0 else g.transpose(rows.value, [1, 0, 2])
 
     def _last(self, rows: _Outputs) -> Tensor:
-        """What the last step gives."""
+        """The output of the last step."""
         g = self.g
         sizes = list(rows.value.shape)
         sizes.pop(rows.time)
@@ -292,7 +293,7 @@ def _before(rows: Rows) -> tuple[Array | None, Array | None]:
 
 
 def _is_same(limit: int | graph.Value, count: graph.Value) -> bool:
-    """Whether a number of steps is a list's length."""
+    """Whether the loop's number of steps is the length of a list."""
     if limit is count:
         return True
     known = known_value(count)

@@ -1,4 +1,4 @@
-"""Reductions, running sums, places of extremes, segments."""
+"""Reductions, cumulative sums and products, ArgMax, segment sums."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REDUCTIONS = {
 
 
 def axes_of(g: GraphBuilder, call: NodeView, index: int, given: Tensor) -> Tensor:
-    """An argument that holds axes, as a vector of int32, none negative where they are known."""
+    """An axes argument as an int32 vector; constant axes are made non-negative."""
     known = call.constant(index)
     if known is None:
         return g.cast(given, dtypes.int32)
@@ -58,7 +58,7 @@ for _op, _kind in _REDUCTIONS.items():
 
 @converts("All", "Any", to="REDUCE_ALL REDUCE_ANY")
 def all_or_any(g: GraphBuilder, call: NodeView, x: Tensor, axes: Tensor) -> Tensor:
-    """As they are."""
+    """REDUCE_ALL or REDUCE_ANY."""
     known = call.constant(1)
     if known is not None and (not known.size or call.input_spec(0).shape.rank == 0):
         return x
@@ -72,7 +72,7 @@ def euclidean_norm(g: GraphBuilder, call: NodeView, x: Tensor, axes: Tensor) -> 
     """√Σx²."""
     keep = bool(call.attr("keep_dims"))
     if not x.dtype.is_floating:
-        call.fail("LiteRT has square roots of real numbers only")
+        call.fail("LiteRT has square roots of floats only")
     square = g.op("MUL", x, x)
     total = g.op("SUM", square, axes_of(g, call, 1, axes), shape=call.shape(), keep_dims=keep)
     return g.op("SQRT", total)
@@ -88,7 +88,7 @@ def l2_loss(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
 
 @converts("ArgMax", "ArgMin", to="ARG_MAX ARG_MIN")
 def arg_max(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
-    """The first place of the extreme."""
+    """ARG_MAX or ARG_MIN: the first index of the extreme along an axis."""
     del axis
     place = call.needed_int(1, "dimension") % max(call.rank(0), 1)
     kind = "ARG_MAX" if call.node.op.name == "ArgMax" else "ARG_MIN"
@@ -104,7 +104,7 @@ def arg_max(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
 def top_k(
     g: GraphBuilder, call: NodeView, x: Tensor, k: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The greatest of the last axis, in order."""
+    """TOPK_V2: the largest elements along the last axis, sorted."""
     number = g.ints(int(call.attr("k"))) if k is None else g.cast(k, dtypes.int32)
     data = g.cast(x, type_for("TOPK_V2", x.dtype))
     outputs = [(data.dtype, call.shape(0)), (dtypes.int32, call.shape(1))]
@@ -114,7 +114,7 @@ def top_k(
 
 @converts("Cumsum", to="CUMSUM")
 def cumsum(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
-    """Of a known axis."""
+    """CUMSUM along a constant axis."""
     del axis
     place = call.needed_int(1, "axis") % max(call.rank(0), 1)
     options: dict[str, Any] = {n: bool(call.attr(n)) for n in ("exclusive", "reverse")}
@@ -125,7 +125,7 @@ def cumsum(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
 
 @converts("SegmentSum", to="SEGMENT_SUM UNSORTED_SEGMENT_SUM REDUCE_MAX")
 def segment_sum(g: GraphBuilder, call: NodeView, x: Tensor, ids: Tensor) -> Tensor:
-    """As it is where the ids are known to count from 0 on, which LiteRT's kernel wants."""
+    """SEGMENT_SUM if the ids are constant and count up from 0, else UNSORTED_SEGMENT_SUM."""
     places = g.cast(ids, dtypes.int32)
     known = call.constant(1)
     steps = [] if known is None else np.diff(known, prepend=0).tolist()
@@ -146,13 +146,13 @@ def segment_sum(g: GraphBuilder, call: NodeView, x: Tensor, ids: Tensor) -> Tens
 def unsorted_segments(
     g: GraphBuilder, call: NodeView, x: Tensor, ids: Tensor, count: Tensor
 ) -> Tensor:
-    """As they are; a segment without rows has what TensorFlow gives it."""
+    """UNSORTED_SEGMENT_*; an empty segment gets the value that TensorFlow gives it."""
     kind = f"UNSORTED_SEGMENT_{call.node.op.name.removeprefix('UnsortedSegment').upper()}"
     rest = [g.cast(ids, dtypes.int32), g.reshape(g.cast(count, dtypes.int32), [1])]
     if not kind.endswith(("MAX", "MIN")):
         return moved(g, kind, x, *rest, shape=call.shape())
-    # A segment without rows has the first or last number of the type that is computed with: float64
-    # is refused, which float32 would stand for, and narrow numbers are held within theirs.
+    # For an empty segment the kernel gives the limit of the type it computes in. Narrow integers
+    # are clipped to their own limits; float64 is refused, as float32 has other limits.
     wide = type_for(kind, call.input_spec(0).dtype)
     made = g.op(kind, g.cast(x, wide), *rest, dtype=wide, shape=call.shape())
     if wide is x.dtype:
@@ -164,10 +164,10 @@ def unsorted_segments(
 
 @converts("Bincount", to="ONE_HOT SUM")
 def bincount(g: GraphBuilder, call: NodeView, x: Tensor, size: Tensor, weights: Tensor) -> Tensor:
-    """The count of each number: the sum of ones at the number's place."""
+    """The counts of 0 to size - 1: one-hot rows, summed."""
     known = call.input_spec(2).shape.num_elements()
     if known != 0:
-        call.fail("with weights, or where it is not known whether there are some")
+        call.fail("it has weights, or their number is unknown")
     dtype = call.dtype()
     kind = type_for("ONE_HOT", dtype)
     flat = g.reshape(x, [None])
@@ -188,21 +188,21 @@ def bincount(g: GraphBuilder, call: NodeView, x: Tensor, size: Tensor, weights: 
 
 @converts("Bucketize", to="BUCKETIZE")
 def bucketize(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The boundaries are an option."""
+    """BUCKETIZE; the boundaries are an option."""
     limits = np.asarray(call.attr("boundaries"), np.float32)
     return g.op("BUCKETIZE", x, dtype=dtypes.int32, shape=call.shape(), boundaries=limits)
 
 
 @converts("Where", to="WHERE")
 def where(g: GraphBuilder, call: NodeView, x: Tensor) -> Tensor:
-    """The places of what is not zero."""
+    """WHERE: the indices of elements other than 0."""
     data = g.cast(x, type_for("WHERE", x.dtype))
     return g.op("WHERE", data, dtype=dtypes.int64, shape=call.shape())
 
 
 @converts("Unique", to="UNIQUE")
 def unique(g: GraphBuilder, call: NodeView, x: Tensor) -> tuple[Tensor, Tensor]:
-    """In the order of the first of each."""
+    """UNIQUE: distinct elements in the order of their first occurrence."""
     data = g.cast(x, type_for("UNIQUE", x.dtype))
     kind = call.dtype(1)
     outputs = [(data.dtype, call.shape(0)), (kind, call.shape(1))]
@@ -212,7 +212,7 @@ def unique(g: GraphBuilder, call: NodeView, x: Tensor) -> tuple[Tensor, Tensor]:
 
 @converts("Cumprod", to="SLICE MUL CONCATENATION")
 def cumprod(g: GraphBuilder, call: NodeView, x: Tensor, axis: Tensor) -> Tensor:
-    """A product of ever longer parts, one after the other: of a known, short axis."""
+    """Products of prefixes of growing length, along an axis of known, small size."""
     del axis
     place = call.needed_int(1, "axis") % max(call.rank(0), 1)
     size = call.input_spec(0).shape[place]

@@ -1,4 +1,4 @@
-"""Op -> converter."""
+"""The registry of converters by op."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -11,9 +11,9 @@ class Converter(NamedTuple):
     """The converter of an op to LiteRT.
 
     Attributes:
-        function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple
-            for a list.
-        operators: the built-in operators that it is made of, the first being the main one.
+        function: `function(g, call, *values)`, with a value for each argument of the op; a list
+            is given as a tuple.
+        operators: the built-in operators that it uses, the main one first.
     """
 
     function: Function
@@ -27,8 +27,8 @@ def converts(*names: str, to: str = "") -> Callable[[F], F]:
     """Register a converter.
 
     Args:
-        names: of the ops.
-        to: the built-in operators that it is made of, separated by spaces.
+        names: the ops.
+        to: the built-in operators that it uses, separated by spaces.
     """
 
     def install(function: F) -> F:

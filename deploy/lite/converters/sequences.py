@@ -1,4 +1,4 @@
-"""Where a recurrent loop takes its rows from: the tensor before reversals, transposes, products."""
+"""The source of a recurrent loop's rows: the tensor before reversals, transposes and products."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SAME = {"Identity", "StopGradient"}
 
 
 class Rows(NamedTuple):
-    """A tensor with the steps along one axis, and the examples along another.
+    """A tensor of rank 3 with the steps along one axis and the examples along another.
 
     Attributes:
-        value: of three axes.
+        value: the tensor.
         time: the axis of the steps, 0 or 1.
-        is_reversed: whether the loop begins with its last step.
-        weights: by which its rows are to be multiplied to be the loop's; None for by nothing.
-        shift: what is added then.
-        seen: every value on the way, with its axis of steps: all have as many steps.
+        is_reversed: whether the loop takes the last step first.
+        weights: the matrix that multiplies its rows before the loop; None for none.
+        shift: the vector that is added then; None for none.
+        seen: every value passed on the way, with its axis of steps, all of one length.
     """
 
     value: Value
@@ -49,7 +49,7 @@ def rows_of(sequence: Value) -> Rows:
 
 
 def _before(rows: Rows) -> Rows | None:
-    """The same one op earlier, None if the op does something else."""
+    """The rows one op earlier; None if that op is not a reversal, transpose or product."""
     node = rows.value.node
     name = node.op.name
     if name in _SAME:
@@ -70,7 +70,7 @@ def _axes(axis: int) -> tuple[int, int]:
 
 
 def _multiplied(rows: Rows) -> Rows | None:
-    """Before a product of each row with constant weights, and a constant that is added."""
+    """The rows before a product with constant weights and the addition of a constant."""
     value, shift = rows.value, None
     if value.node.op.name in {"BiasAdd", "AddV2", "Add"}:
         shift = constant_of(value.node.inputs[1])
@@ -95,7 +95,7 @@ def _multiplied(rows: Rows) -> Rows | None:
 
 
 def _weights(product: Node) -> Array | None:
-    """The constant matrix that a product is with, None if it is something else."""
+    """The constant matrix of a product; None if the node is something else."""
     attrs = product.attrs
     is_turned = any(attrs.get(name) for name in ("transpose_a", "adj_x", "adj_y"))
     if product.op.name not in {"MatMul", "BatchMatMulV2"} or is_turned:
@@ -107,7 +107,7 @@ def _weights(product: Node) -> Array | None:
 
 
 def _keeps(source: Value, value: Value) -> bool:
-    """Whether a reshape gave a product of rows the first two axes again that they came with."""
+    """Whether a reshape restores the two leading axes that a product's rows had."""
     if value.shape.rank != 3:
         return False
     before, after = list(source.shape)[:2], list(value.shape)[:2]
@@ -125,7 +125,7 @@ def _keeps(source: Value, value: Value) -> bool:
 
 
 def _shape_of(node: Node, source: Value) -> bool:
-    """Whether a node gives the first of the sizes of a value."""
+    """Whether a node computes the first of the sizes of a value."""
     if node.op.name != "StridedSlice" or node.inputs[0].node.op.name != "Shape":
         return False
     bounds = [constant_of(value) for value in node.inputs[1:]]
@@ -155,7 +155,7 @@ def is_size(value: Value, source: Value, axis: int) -> bool:
 
 
 def has_steps(rows: Rows, limit: int | Value) -> bool:
-    """Whether a number of steps is that of the rows."""
+    """Whether a number of steps is the number of rows."""
     if isinstance(limit, int):
         return any(v.shape.rank and v.shape[time] == limit for v, time in rows.seen)
     return any(is_size(limit, value, time) for value, time in rows.seen)

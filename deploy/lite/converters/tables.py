@@ -1,6 +1,7 @@
-"""Tables that do not change: LiteRT's from strings to int64 and back, which a first run fills.
+"""Lookup tables as constants.
 
-Of others, the place of a key is looked up, and the value taken from a list.
+LiteRT's own tables map strings to int64 and back, and the first run fills them. For other types,
+the index of a key is found, and the value gathered from a constant.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
 
-# A number is compared with each key where LiteRT has no table of such.
+# For types that LiteRT has no table of, an element is compared with every key.
 _MOST_COMPARED = 4096
 
 
@@ -33,11 +34,11 @@ _MOST_COMPARED = 4096
     "GATHER SELECT_V2 FILL",
 )
 def find(g: GraphBuilder, call: NodeView, table: Any, keys: Tensor, default: Tensor) -> Tensor:
-    """The values of keys, the default for those that the table has not."""
+    """The values of keys, with a default for keys that are not in the table."""
     known, values = _contents(call, table)
     wanted = call.dtype()
     if default.rank != 0 or values.ndim != 1:
-        call.fail("its values are no scalars; LiteRT's tables have such")
+        call.fail("its values must be scalars, as in LiteRT's tables")
     if not len(known):
         (found,) = g.ops("FILL", [g.sizes(keys), default], [(default.dtype, keys.shape)])
         return found
@@ -64,27 +65,27 @@ def find(g: GraphBuilder, call: NodeView, table: Any, keys: Tensor, default: Ten
 
 @converts("LookupTableSizeV2")
 def size(g: GraphBuilder, call: NodeView, table: Any) -> Tensor:
-    """A constant."""
+    """The number of entries, a constant."""
     return g.constant(np.asarray(len(_contents(call, table)[0]), np.int64))
 
 
 @converts("LookupTableExportV2")
 def export(g: GraphBuilder, call: NodeView, table: Any) -> tuple[Tensor, Tensor]:
-    """Constants."""
+    """The keys and values, constants."""
     keys, values = _contents(call, table)
     return g.constant(keys, call.dtype(0)), g.constant(values, call.dtype(1))
 
 
 def _contents(call: NodeView, table: Any) -> tuple[Array, Array]:
-    """Keys and values."""
+    """The keys and values of a table."""
     if not hasattr(table, "export"):
-        call.fail("which table it is must be known when the file is written")
+        call.fail("the table must be known at export")
     keys, values = table.export(call.node.op.name)
     return np.asarray(keys), np.asarray(values)
 
 
 def _found(g: GraphBuilder, keys: Tensor, known: Array, values: Array, default: Tensor) -> Tensor:
-    """Looked up in a table of LiteRT's; one for strings or for int64."""
+    """The values from a LiteRT table whose keys or values are strings."""
     kinds = [dtypes.string if one.dtype == object else dtypes.int64 for one in (known, values)]
     inner = GraphBuilder("fill_table")
     number = _number(known, values)
@@ -104,7 +105,7 @@ def _handle(g: GraphBuilder, number: int, kinds: list[DType]) -> Tensor:
 
 
 def _number(known: Array, values: Array) -> int:
-    """By which an interpreter knows the table: equal ones are one."""
+    """The id by which an interpreter identifies the table; equal tables share one."""
     digest = hashlib.blake2b(digest_size=4)
     for array in (known, values):
         for item in array.reshape(-1).tolist():
@@ -114,7 +115,7 @@ def _number(known: Array, values: Array) -> int:
 
 
 def _compared(g: GraphBuilder, call: NodeView, keys: Tensor, known: Array) -> tuple[Tensor, Tensor]:
-    """Whether numbers are keys, and the places of those that are."""
+    """Whether elements are keys, and the indices of those that are."""
     if len(known) > _MOST_COMPARED or keys.rank is None:
         call.fail(
             f"it looks up numbers among {len(known)}; LiteRT's tables of numbers give strings, and "

@@ -1,7 +1,7 @@
-"""Lists of tensors: here one tensor with the elements along its first axis.
+"""Tensor lists, represented by one tensor with the elements along its first axis.
 
-The handle of a list is the value of that tensor. A list that was only reserved is `Reserved`:
-nobody may know the shape of its elements yet.
+The handle of a list stands for that tensor. A list that was only reserved is `Reserved`, since the
+shape of its elements may not be known yet.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reserved:
-    """A list of zeros.
+    """A list of zeros that has not been written yet.
 
     Attributes:
         dtype: of the elements.
-        count: of elements, int32 without axes.
-        element: their shape, as far as it is known.
+        count: the number of elements, an int32 scalar.
+        element: the elements' shape, as far as it is known.
     """
 
     dtype: DType
@@ -39,15 +39,15 @@ class Reserved:
 
 
 def dense(g: GraphBuilder, handle: Any, like: Tensor | None = None) -> Tensor:
-    """The tensor of the elements; `like` is one of them, if there is one.
+    """The tensor of a list's elements; `like` is one of the elements, if there is one.
 
     Raises:
-        UnconvertibleError: nobody knows the shape of the elements.
+        UnconvertibleError: the shape of the elements is unknown.
     """
     if isinstance(handle, Tensor):
         return handle
     if not isinstance(handle, Reserved):
-        raise UnconvertibleError("what stands in a list must be a tensor")
+        raise UnconvertibleError("the elements of a list must be tensors")
     if handle.element.is_fully_defined():
         sizes = g.ints([int(n or 0) for n in handle.element])
         form = handle.element
@@ -55,8 +55,8 @@ def dense(g: GraphBuilder, handle: Any, like: Tensor | None = None) -> Tensor:
         sizes, form = g.sizes(like), like.shape
     else:
         raise UnconvertibleError(
-            "the shape of the list's elements must be known before the first is written\n"
-            "    Try: shapes={name: [1, ...]} with a fixed size of the batch"
+            "the shape of the list's elements must be known before the first one is written\n"
+            "    Try: shapes={name: [1, ...]} with a fixed batch size"
         )
     count = g.reshape(handle.count, [1])
     shape = Shape([_known(handle.count), *form]) if form.rank is not None else Shape(None)
@@ -85,7 +85,7 @@ def _element(call: NodeView, index: int) -> Shape:
 
 @converts("TensorListReserve", to="FILL")
 def reserve(g: GraphBuilder, call: NodeView, element: Tensor, count: Tensor) -> Reserved:
-    """As many zeros."""
+    """A list of zeros."""
     del element
     known = call.constant(1)
     number = g.reshape(g.cast(count, dtypes.int32), []) if known is None else g.ints(int(known))
@@ -94,7 +94,7 @@ def reserve(g: GraphBuilder, call: NodeView, element: Tensor, count: Tensor) -> 
 
 @converts("EmptyTensorList")
 def empty(g: GraphBuilder, call: NodeView, element: Tensor, most: Tensor) -> Reserved:
-    """None."""
+    """An empty list."""
     del element, most
     return Reserved(carried(call.attr("element_dtype")), g.ints(0), _element(call, 0))
 
@@ -108,19 +108,19 @@ def from_tensor(g: GraphBuilder, call: NodeView, tensor: Tensor, element: Tensor
 
 @converts("TensorListStack")
 def stack(g: GraphBuilder, call: NodeView, handle: Any, element: Tensor) -> Tensor:
-    """The tensor itself."""
+    """The tensor of the elements."""
     del call, element
     return dense(g, handle)
 
 
 @converts("TensorListSetItem", to="DYNAMIC_UPDATE_SLICE")
 def set_item(g: GraphBuilder, call: NodeView, handle: Any, index: Tensor, item: Tensor) -> Tensor:
-    """Another row."""
+    """DYNAMIC_UPDATE_SLICE of one row."""
     if call.attr("resize_if_index_out_of_bounds"):
-        call.fail("the list grows where it is written to: its size must be known")
+        call.fail("the size of the list must be known, since the write may extend it")
     rows = dense(g, handle, item)
     if item.rank is None:
-        call.fail("how many axes the list's elements have must be known")
+        call.fail("the rank of the list's elements must be known")
     kind = type_for("DYNAMIC_UPDATE_SLICE", item.dtype)
     row = _row(g, item)
     place: list[int | Tensor] = [g.reshape(g.cast(index, dtypes.int32), []), *[0] * item.rank]
@@ -137,7 +137,7 @@ def _number(one: int | Tensor) -> int | Tensor:
 
 
 def _row(g: GraphBuilder, item: Tensor) -> Tensor:
-    """A list of this element alone."""
+    """A tensor with the element as its only row."""
     shape = Shape([1, *item.shape])
     if list(shape).count(None) <= 1 and 0 not in shape:
         return g.reshape(item, list(shape))
@@ -148,7 +148,7 @@ def _row(g: GraphBuilder, item: Tensor) -> Tensor:
 def get_item(
     g: GraphBuilder, call: NodeView, handle: Any, index: Tensor, element: Tensor
 ) -> Tensor:
-    """One row."""
+    """GATHER of one row."""
     del element
     rows = dense(g, handle)
     form = Shape(list(rows.shape)[1:]) if rows.rank else call.shape()
@@ -167,7 +167,7 @@ def length(g: GraphBuilder, call: NodeView, handle: Any) -> Tensor:
 
 @converts("TensorListElementShape", to="SHAPE SLICE")
 def element_shape(g: GraphBuilder, call: NodeView, handle: Any) -> Tensor:
-    """The sizes behind the first."""
+    """The sizes of all axes but the first."""
     rows = dense(g, handle)
     count = (rows.rank or 1) - 1
     sizes = g.op("SLICE", g.sizes(rows), g.ints([1]), g.ints([count]), shape=[count])
@@ -176,7 +176,7 @@ def element_shape(g: GraphBuilder, call: NodeView, handle: Any) -> Tensor:
 
 @converts("TensorListPushBack", to="CONCATENATION")
 def push_back(g: GraphBuilder, call: NodeView, handle: Any, item: Tensor) -> Tensor:
-    """One row more."""
+    """CONCATENATION with one more row."""
     del call
     row = _row(g, item)
     if isinstance(handle, Reserved) and _known(handle.count) == 0:
@@ -192,7 +192,7 @@ def push_back(g: GraphBuilder, call: NodeView, handle: Any, item: Tensor) -> Ten
 
 @converts("TensorListGather", to="GATHER")
 def gather(g: GraphBuilder, call: NodeView, handle: Any, places: Tensor, element: Tensor) -> Tensor:
-    """Some rows."""
+    """GATHER of several rows."""
     del element
     return moved(g, "GATHER", dense(g, handle), places, shape=call.shape(), axis=0)
 
@@ -201,14 +201,14 @@ def gather(g: GraphBuilder, call: NodeView, handle: Any, places: Tensor, element
 def concat(
     g: GraphBuilder, call: NodeView, handle: Any, element: Tensor, leading: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The rows of all elements, which have as many each."""
+    """The elements concatenated along their first axis, all of equal size."""
     del element, leading
     rows = dense(g, handle)
     if rows.rank is None or rows.rank < 2:
-        call.fail("how many axes the list's elements have must be known")
+        call.fail("the rank of the list's elements must be known")
     sizes = [g.size(rows, axis) for axis in range(rows.rank)]
     count, each = sizes[0], sizes[1]
     if not isinstance(count, int) or not isinstance(each, int):
-        call.fail("how many elements there are, and how many rows each has, must be known")
+        call.fail("the number of elements, and of rows in each, must be known")
     lengths = g.constant([each] * count, dtypes.int64)
     return g.reshape_to(rows, [count * each, *sizes[2:]]), lengths

@@ -1,10 +1,10 @@
-"""Ops that LiteRT has no built-in operators for, and why."""
+"""Ops without built-in LiteRT operators, and the reasons."""
 
 from fnmatch import fnmatchcase
 
-# Why -> patterns of ops; the first that fits counts.
+# Reason -> patterns of op names; the first pattern that matches counts.
 _REASONS = {
-    "draws from a dataset, which a file has not": """
+    "reads a dataset, which a file cannot hold": """
         *Dataset* *Iterator* *MemoryCache* *SeedGenerator* *IterationCounter* OneShotIterator
     """,
     "changes a variable by an optimizer's rule; a file has no state": """
@@ -13,23 +13,23 @@ _REASONS = {
     "assigns a variable; a file has no state": """
         ResourceScatter* ResourceStridedSliceAssign Assign* Scatter[ADMSU]* ScatterNdUpdate
     """,
-    "computes with texts; LiteRT has no built-in operators for them": """
+    "processes strings; LiteRT has no built-in operators for it": """
         String* StaticRegex* Regex* Unicode* AsString DecodeBase64 EncodeBase64 ReduceJoin
         UnsortedSegmentJoin Substr* EditDistance DecodeCSV DecodeRaw DecodePaddedRaw ParseTensor
         SerializeTensor
     """,
-    "changes a table, or fills it when the model begins; a file has no state": """
+    "changes a table, or fills it when the model starts; a file has no state": """
         LookupTable* HashTable* MutableHashTable* MutableDenseHashTable* InitializeTable*
         AnonymousHashTable AnonymousMutable*
     """,
     "reads serialised examples; give the arrays themselves": """
         ParseExample* ParseSingleExample ParseSequenceExample* DecodeProto* EncodeProto
     """,
-    "decodes or encodes pictures, sound or files; give the arrays themselves": """
+    "decodes or encodes images, audio or files; give the arrays themselves": """
         Decode* Encode* Extract Read* Write* Matching* Save* Restore* MergeV2* ShardedFilename*
         TensorSummary *Summary* TFRecord* FixedLength* WholeFile* Identity*Reader *Reader*
     """,
-    "draws numbers from TensorFlow's generators; LiteRT has others": """
+    "draws from TensorFlow's random generators; LiteRT has others": """
         Random* Stateless*Random* StatelessRandom* StatelessTruncatedNormal
         StatelessParameterized* StatelessMultinomial StatelessShuffle Multinomial
         TruncatedNormal ParameterizedTruncatedNormal RngSkip RngReadAndSkip StatefulUniform*
@@ -51,16 +51,16 @@ _REASONS = {
         DeserializeManySparse Set* AddSparseToTensorsMap AddManySparseToTensorsMap Take*Map
         DenseToSparse* DenseToDense*
     """,
-    "trains: a model that answers has no gradients of its own": """
+    "computes gradients, which inference does not need": """
         *Grad *GradV[0-9] *GradGrad *Grad? *BackpropFilter* BroadcastGradientArgs
     """,
-    "is a forest of decisions; LiteRT has no built-in operator for it": """
+    "is a decision forest; LiteRT has no built-in operator for it": """
         BoostedTrees* SimpleML* DecisionTree*
     """,
     "keeps a queue, a stack or a barrier; a file has no state": """
         *Queue* Stack* Barrier* TensorArray* Accumulator* *Accumulator* *Stage* Unstage
     """,
-    "writes what a program looks at; a file does not": "Print* *Summary Timestamp",
+    "writes logs or summaries; a file has no output but its results": "Print* *Summary Timestamp",
 }
 
 
@@ -69,7 +69,7 @@ def _named(name: str, patterns: str) -> bool:
 
 
 def reason_of(name: str) -> str:
-    """Why an op without a converter has none."""
+    """The reason why an op has no converter."""
     for reason, patterns in _REASONS.items():
         if _named(name, patterns):
             return reason

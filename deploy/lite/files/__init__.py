@@ -1,1 +1,1 @@
-"""A model to bytes."""
+"""The bytes of a file: flatbuffers, flexbuffers, and a model's serialisation."""

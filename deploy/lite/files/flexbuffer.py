@@ -1,4 +1,4 @@
-"""Flexbuffers: the options of operators that are not built in. What they hold is not believed."""
+"""Decoding of flexbuffers, the options of custom operators. Every offset is checked."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FORMATS = {
     _FLOAT: {2: "<e", 4: "<f", 8: "<d"},
 }
 _DEPTH = 8
-_MOST = 1 << 16  # values in one
+_MOST = 1 << 16  # the largest number of values in a flexbuffer
 
 
 def flexible(data: bytes) -> Any:
-    """The contents of a flexbuffer: dicts, lists, numbers, and texts as bytes.
+    """Decode a flexbuffer: dicts, lists, numbers, and strings as bytes.
 
     Raises:
-        DataLossError: it is none.
+        DataLossError: the data is not a valid flexbuffer.
     """
     if len(data) < 3:
         _damaged()
@@ -34,11 +34,11 @@ def flexible(data: bytes) -> Any:
 
 
 def _damaged() -> NoReturn:
-    raise DataLossError("its options are damaged: they are no flexbuffer")
+    raise DataLossError("its options are damaged: they are not a valid flexbuffer")
 
 
 class _Reader:
-    """The bytes, and how many values were made of them."""
+    """The data, and the number of values decoded so far."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -53,7 +53,7 @@ class _Reader:
     def value(  # noqa: C901 (a case for each kind of value)
         self, at: int, width: int, packed: int, depth: int
     ) -> Any:
-        """The value at a place whose type and width a byte tells."""
+        """The value at an offset; `packed` gives its type and width."""
         self.made += 1
         if depth > _DEPTH or self.made > _MOST:
             _damaged()
@@ -108,7 +108,7 @@ class _Reader:
         ]
 
     def map(self, at: int, width: int, depth: int) -> dict[bytes, Any]:
-        """Its keys are a vector beside its values."""
+        """A map, whose keys are a vector beside its values."""
         place = at - 3 * width
         keys = place - self.number(_UINT, place, width)
         inner = self.number(_UINT, at - 2 * width, width)

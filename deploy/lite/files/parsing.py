@@ -1,8 +1,7 @@
-"""The tables of a flatbuffer, as `proto/lite_schema.py` declares them: nothing in them is believed.
+"""Parsing of flatbuffers by the schema `proto/lite_schema.py`, with every offset checked.
 
-Each offset is held against the file before it is followed. Vectors of numbers are views into the
-file; what else is made of it may not be more than the file has bytes for, so that parts which lie
-over one another do not add up.
+Vectors of numbers are views into the file. The size of all other objects is limited by the file's
+size, so that overlapping parts of a crafted file do not add up.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ _SCALARS = {
 }
 _FORMATS = {"bool": "<B", "int8": "<b", "uint8": "<B", "int16": "<h", "uint16": "<H"}
 _FORMATS |= {"int32": "<i", "uint32": "<I", "int64": "<q", "uint64": "<Q", "float32": "<f"}
-# What is taken of the allowance for an entry beside the bytes that it has in the file.
+# The bytes of the allowance that an entry takes beside its own bytes.
 _ENTRY = 4
 _SLACK = 4096
-_DEPTH = 16  # tables stand in one another: the schema's do not go deeper
+_DEPTH = 16  # nesting of tables; the schema's own nesting is less
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,9 +47,9 @@ class Parsed:
     """A table of the file.
 
     Attributes:
-        name: in the schema; of a union, which of its tables it is.
-        fields: those that are there; numbers and texts, tables, vectors.
-        schema: which declares it.
+        name: the table's name in the schema; for a union, that of its member.
+        fields: the fields that are present: numbers, strings, tables, vectors.
+        schema: the schema module.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Parsed:
     schema: Schema = lite_schema
 
     def __getitem__(self, name: str) -> Any:
-        """A field, its default if the file leaves it out; None for what is no number."""
+        """A field's value; if absent, the default of a number and None for others."""
         found = self.fields.get(name)
         if found is None:
             field = self.schema.TABLES[self.name][name]
@@ -67,33 +66,33 @@ class Parsed:
         return found
 
     def list(self, name: str) -> Any:
-        """A vector; empty if the file leaves it out."""
+        """A vector; empty if it is absent."""
         found = self.fields.get(name)
         return () if found is None else found
 
 
 def parsed(data: Content, where: str, schema: Schema = lite_schema) -> Parsed:
-    """The root of a file.
+    """Parse a file, and return its root table.
 
     Args:
-        data: the file.
+        data: the file's content.
         where: its path, for errors.
-        schema: which declares its tables.
+        schema: the schema module.
 
     Raises:
-        InvalidArgumentError: it is no .tflite file.
-        DataLossError: it is damaged.
+        InvalidArgumentError: the file has another identifier.
+        DataLossError: the file is damaged.
     """
     if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
         kind = ".tflite file" if schema is lite_schema else "metadata of a .tflite file"
         raise InvalidArgumentError(
-            f"{where} is no {kind}: its bytes 4 to 8 are not {schema.IDENTIFIER.decode()}"
+            f"{where} is not a {kind}: its bytes 4 to 8 must be {schema.IDENTIFIER.decode()}"
         )
     return _Parser(data, where, schema).root()
 
 
 class _Parser:
-    """A file, and what may still be made of it."""
+    """A file, and the allowance for objects made from it."""
 
     def __init__(self, data: Content, where: str, schema: Schema) -> None:
         self.data = data
@@ -112,28 +111,28 @@ class _Parser:
     def number(self, kind: str, at: int, what: str) -> Any:
         form = _FORMATS[kind]
         if at < 0 or at + struct.calcsize(form) > self.size:
-            self.damaged(f"{what} lies outside of the file")
+            self.damaged(f"{what} lies outside the file")
         (found,) = struct.unpack_from(form, self.data, at)
         return bool(found) if kind == "bool" else found
 
     def offset(self, at: int, what: str) -> int:
-        """Where the offset at a place leads."""
+        """The target of the offset at `at`."""
         found = self.number("uint32", at, what)
         if found == 0 or at + found >= self.size:
-            self.damaged(f"{what} lies outside of the file")
+            self.damaged(f"{what} lies outside the file")
         return int(at + found)
 
     def take(self, size: int, what: str) -> None:
         self.left -= size
         if self.left < 0:
-            self.damaged(f"its parts lie over one another ({what})")
+            self.damaged(f"its parts overlap ({what})")
 
     def table(self, name: str, at: int, depth: int) -> Parsed:
         key = (name, at)
         found = self.known.get(key)
         if found is None:
             if depth > _DEPTH:
-                self.damaged(f"{name} stands too deep inside of other tables")
+                self.damaged(f"{name} is nested too deeply")
             found = self.known[key] = self._table(name, at, depth)
         return found
 
@@ -151,7 +150,7 @@ class _Parser:
                 before = places[slot - 1] if slot - 1 < len(places) else 0
                 which = self.number("uint8", at + before, what) if before else 0
                 tables = self.schema.UNIONS[kind]
-                if 0 < which <= len(tables):  # one of a newer schema is as if it was not there
+                if 0 < which <= len(tables):  # tables of newer schemas are ignored
                     inner = self.offset(at + place, what)
                     fields[field] = self.table(tables[which - 1], inner, depth + 1)
             else:
@@ -159,20 +158,20 @@ class _Parser:
         return Parsed(name, fields, self.schema)
 
     def _places(self, name: str, at: int) -> tuple[int, ...]:
-        """Where the fields of a table stand behind its beginning, 0 for those that do not."""
+        """The offsets of a table's fields from its beginning; 0 for absent fields."""
         start = at - self.number("int32", at, name)
         size = self.number("uint16", start, name)
         if size < 4 or size % 2 or start < 0 or start + size > self.size:
-            self.damaged(f"{name} has a list of fields that is none")
+            self.damaged(f"{name} has an invalid vtable")
         self.take(_ENTRY, name)
         count = (size - 4) // 2
-        # A newer schema has more fields than are known here.
+        # Fields of newer schemas are ignored.
         known = self.schema.TABLES[name].values()
         most = max((field.slot for field in known), default=-1) + 1
         return struct.unpack_from(f"<{min(count, most)}H", self.data, start + 4)
 
     def _part(self, kind: str, at: int, what: str, depth: int) -> Any:
-        """A text, a vector or a table."""
+        """A string, a vector or a table."""
         if kind == "string":
             return self._text(at, what)
         if not kind.startswith("["):
@@ -187,7 +186,7 @@ class _Parser:
         dtype = _SCALARS.get(inner)
         width = 4 if dtype is None else dtype.itemsize
         if at + 4 + count * width > self.size:
-            self.damaged(f"{what} has {count} entries, more than the file has bytes for")
+            self.damaged(f"{what} has {count} entries, more than fit in the file")
         if inner == "uint8":
             return memoryview(self.data)[at + 4 : at + 4 + count]
         if dtype is not None:
@@ -203,7 +202,7 @@ class _Parser:
         if key not in self.known:
             count = self.number("uint32", at, what)
             if at + 4 + count > self.size:
-                self.damaged(f"{what} is a text of {count} bytes, more than the file has")
+                self.damaged(f"{what} is a string of {count} bytes, more than fit in the file")
             self.take(count, what)
             text = bytes(self.data[at + 4 : at + 4 + count])
             self.known[key] = text.decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""A file written again with some fields of its tables changed."""
+"""Rewriting of a file with some fields of its tables changed."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _SLACK = 1 << 16
 
 
 def rewritten(data: Content, where: str, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """The file with other fields.
+    """The file after changes of its fields.
 
     Args:
-        data: of a .tflite file.
+        data: the file's content.
         where: its path, for errors.
-        change: of the fields of its Model, in which tables are `Table`s with fields of their own.
+        change: changes the fields of its Model in place; nested tables are `Table`s.
 
     Raises:
-        InvalidArgumentError: it is no such file.
-        DataLossError: it is damaged.
-        UnimplementedError: it has numbers behind its tables, as files of more than 2 GiB have.
+        InvalidArgumentError: the content is not a .tflite file.
+        DataLossError: the file is damaged.
+        UnimplementedError: the file has weights outside its tables, as files beyond 2 GiB do.
     """
     root = parsed(data, where)
     if any(one["offset"] > 1 for one in root.list("buffers")):
         raise UnimplementedError(
-            f"{where}: the numbers stand behind the tables, as in files of more than 2 GiB; such a "
-            "file is not written again"
+            f"{where}: its weights are outside its tables, as in files beyond 2 GiB; such a "
+            "file cannot be rewritten"
         )
     table = _table(root)
     fields: Any = table.fields

@@ -1,4 +1,4 @@
-"""A model as the bytes of a .tflite file."""
+"""Serialisation of a model as the bytes of a .tflite file."""
 
 from __future__ import annotations
 
@@ -26,52 +26,52 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = Array | bytes | Product
 
-# A flatbuffer's offsets have 31 bits.
+# Offsets in a flatbuffer have 31 bits.
 LIMIT = (1 << 31) - 1
 _SCHEMA_VERSION = 3
-# The last number of an operator that the first readers' one byte holds.
+# The largest operator code that the one byte of the first schema holds.
 _LAST_OLD = 127
-# What an operator or a tensor takes beside numbers, about.
+# Approximate size of an operator or a tensor, without data.
 _ENTRY = 256
-# Bytes at the beginning and at the end of a buffer, by which most are told apart.
+# Bytes at both ends of a buffer that are compared first.
 _END = 64
 
 
 def serialised(model: Model) -> bytes:
-    """The file.
+    """The bytes of the file.
 
     Raises:
-        UnimplementedError: it would be larger than a flatbuffer can be.
+        UnimplementedError: the file would be larger than 2 GiB.
     """
     return in_pieces(model).whole()
 
 
 def in_pieces(model: Model) -> Flatbuffer:
-    """The same in pieces, whose long ones are the numbers of the model.
+    """The file in pieces; long pieces are the model's weights, without a copy.
 
     Raises:
-        UnimplementedError: likewise.
+        UnimplementedError: the file would be larger than 2 GiB.
     """
     return _Writer(model).file()
 
 
 class _Writer:
-    """Numbers for what refers to each other: buffers, operator codes, subgraphs, tensors."""
+    """The indices of buffers, operator codes, subgraphs and tensors of one file."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.subgraphs = model.subgraphs()
         self.numbers = {id(one): index for index, one in enumerate(self.subgraphs)}
         self.codes: dict[tuple[str, str, int], int] = {}
-        # The first is the empty one that stands for "no numbers".
+        # By the format's rule, buffer 0 is empty and stands for "no data".
         self.buffers: list[Numbers] = [b""]
-        # Length, beginning and end -> the buffers that are alike so far, by their numbers.
+        # (length, first bytes, last bytes) -> indices of the buffers that match.
         self.known: dict[object, list[int]] = {}
         self.digests: dict[int, bytes] = {}
         self.places: list[dict[int, int]] = []
 
     def file(self) -> Flatbuffer:
-        """The file."""
+        """The file in pieces."""
         subgraphs = [self._subgraph(one) for one in self.subgraphs]
         signatures = [self._signature(one) for one in self.model.signatures]
         metadata = [
@@ -82,7 +82,7 @@ class _Writer:
         entries = sum(len(one.operators) + len(one.tensors()) for one in self.subgraphs)
         if size + _ENTRY * entries > LIMIT:
             raise UnimplementedError(
-                f"export: the weights take {size / (1 << 30):.2f} GiB, and a .tflite file has at "
+                f"export: the weights take {size / (1 << 30):.2f} GiB; a .tflite file has at "
                 "most 2\n  Try: float16=True (--float16) or int8=True (--int8)"
             )
         buffers = [Table("Buffer", {"data": x if _size(x) else None}) for x in self.buffers]
@@ -142,7 +142,7 @@ class _Writer:
         return Table("Tensor", fields)
 
     def _buffer(self, numbers: Numbers) -> int:
-        """The buffer with these numbers; equal ones share it."""
+        """The index of the buffer with this data; equal data share a buffer."""
         if not _size(numbers):
             return self._add(numbers)
         alike = self.known.setdefault((_size(numbers), *_ends(numbers)), [])
@@ -180,7 +180,7 @@ class _Writer:
         return Table("Operator", fields)
 
     def _option(self, value: Any) -> Any:
-        """A field of an operator's options: subgraphs by their numbers."""
+        """A field of an operator's options; subgraphs become indices."""
         if isinstance(value, Subgraph):
             return self.numbers[id(value)]
         if isinstance(value, tuple) and value and isinstance(value[0], Subgraph):
@@ -222,22 +222,22 @@ def _code(kind: str, custom: str, version: int) -> Table:
 
 
 def _numbers(tensor: Tensor) -> Numbers:
-    """What a constant has in the file."""
+    """The data of a constant as it is written."""
     if isinstance(tensor, Scaled):
         return Product(tensor.held, tensor.factor)
-    data = np.asarray(tensor.data)  # arithmetic makes scalars of arrays without axes
+    data = np.asarray(tensor.data)  # arithmetic turns arrays of rank 0 into scalars
     return _strings(data) if data.dtype == object else data
 
 
 def _size(numbers: Numbers) -> int:
-    """In bytes."""
+    """The size in bytes."""
     if isinstance(numbers, Product):
         return numbers.array.nbytes
     return len(numbers) if isinstance(numbers, bytes) else numbers.nbytes
 
 
 def _ends(numbers: Numbers) -> tuple[bytes, bytes]:
-    """The first and the last bytes."""
+    """The first and last bytes of the data, for comparison."""
     if isinstance(numbers, bytes):
         return numbers[:_END], numbers[-_END:]
     array, factor = numbers if isinstance(numbers, Product) else (np.atleast_1d(numbers), None)
@@ -263,7 +263,7 @@ def _digest(numbers: Numbers) -> bytes:
 
 
 def _strings(data: Array) -> bytes:
-    """A number of strings: their count, the bounds of each, and then all of them."""
+    """Encode strings: their number, the offsets of each, and then all bytes."""
     texts = [bytes(text) for text in data.reshape(-1)]
     ends = np.cumsum([0, *map(len, texts)]) + 4 * (len(texts) + 2)
     head = np.array([len(texts), *ends], "<i4")
@@ -271,5 +271,5 @@ def _strings(data: Array) -> bytes:
 
 
 def is_known(dtype: dtypes.DType) -> bool:
-    """Whether the format has the element type."""
+    """Whether the format has this element type."""
     return dtype in TYPES

@@ -1,1 +1,1 @@
-"""From a model to a file, step by step."""
+"""The steps of an export, from the model to the file."""

@@ -1,4 +1,4 @@
-"""export: freeze, fold, lower, improve, write, run, compare, put in place; a step a function."""
+"""export: freeze, fold, lower, improve, serialise, run, compare, write; one function per step."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.sampling.samples import Run
     from pinnace.framework.tensor import Array
 
-# Strings of a model that it is asked about.
+# The number of a model's own strings that samples are drawn from.
 _KNOWN_WORDS = 12
 
 
@@ -90,61 +90,61 @@ def export(
     vocabulary: Vocabulary | None = None,
     normalization: Scaling | Mapping[str, Scaling] | None = None,
 ) -> LiteReport:
-    """Write a model as a .tflite file, run by LiteRT's interpreter and compared with pinnace.
+    """Write a model as a .tflite file, and compare LiteRT's results with pinnace's.
 
     Args:
-        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
-            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
-        path: of the file; None writes none, its bytes are in the report.
-        signature: which one, or several; of a model with one signature that one, whatever its name.
-        verify: whether the interpreter is asked for the same outputs, with XNNPACK and without.
-        sample: inputs to compare on, by name; None draws some.
-        float16: weights in half precision, which are widened where they are used.
-        int8: weights in 8 bits, those of each output channel with a scale of their own; numbers
-            between operators stay float32.
-        int8_static: everything in 8 bits: the `.npz` file, or the arrays by input, of examples to
-            find the ranges with.
-        int16_static: numbers between operators in 16 bits and weights in 8, likewise.
-        input_type: of inputs that are real numbers: "float32"; with `int8_static` also "int8" and
-            "uint8", with `int16_static` "int16".
-        output_type: of outputs, likewise.
-        allow_flex: whether ops without a built-in operator stay TensorFlow's, for apps that have
-            its Select TF ops; such a file is not run here.
+        model: the folder of a SavedModel, the file of a frozen graph, a Keras model, a
+            ConcreteFunction, or the result of `saved_model.load` or
+            `saved_model.load_frozen_graph`.
+        path: the file to write; None writes none, and its bytes are in the report.
+        signature: the name of a signature, or several; None takes the model's only one.
+        verify: whether to run the file, with XNNPACK and without, and compare the outputs.
+        sample: inputs to compare on, by name; None draws random ones.
+        float16: weights in float16, converted to float32 where they are used.
+        int8: weights in int8, with a scale for each output channel; activations stay float32.
+        int8_static: weights and activations in int8; a `.npz` file or arrays by input name with
+            examples for calibration.
+        int16_static: activations in int16 and weights in int8, with examples as for `int8_static`.
+        input_type: the type of float inputs: "float32"; with `int8_static` also "int8" and "uint8",
+            with `int16_static` also "int16".
+        output_type: the type of float outputs; the same values.
+        allow_flex: whether ops without a built-in operator remain TensorFlow ops, for apps with
+            the Select TF ops library; such a file is not run here.
         fused_lstm: whether an LSTM layer becomes the operator UNIDIRECTIONAL_SEQUENCE_LSTM instead
-            of a loop. LiteRT's interpreter runs it; LiteRT.js and the CompiledModel API load no
-            file that has it.
-        verify_timeout_s: the longest that one run of the model in pinnace may take, in seconds.
-        tags: which of several graphs of a folder; None takes the only one, or that for serving.
-        shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank, and
-            where a fixed size is wanted.
-        web: folder for a page that runs the first signature in the browser and checks itself; it
-            loads nothing from elsewhere.
-        web_runtime: the folder with `node_modules`, or that folder, with `@litertjs/core`; None
-            looks for it here and above.
-        metadata: what the file tells apps about itself, as TFLite Support and MediaPipe read it: a
-            document of ModelMetadata, or the path of one as JSON, whose tensors are told by name;
-            its associated files stand beside it. What it does not say is what the model knows; None
-            adds nothing to that, False writes no metadata.
-        labels: the names of an output's entries: a file with one a line, the names, or one of these
-            by output; None looks for `labels.txt` in the folder of `model`.
-        vocabulary: a file with the words that an input's numbers stand for, or one by input.
-        normalization: what pictures become: (mean, standard deviation), which pixels of 0 to 255
-            are less, and divided by, or that by input. None: what the model begins with says it
-            (`Rescaling`, `Normalization`).
+            of a loop. LiteRT's interpreter runs it; LiteRT.js and the CompiledModel API cannot load
+            such a file.
+        verify_timeout_s: the longest time for one run of the model in pinnace, in seconds.
+        tags: the tags of the graph to take; None takes the only one, or that for serving.
+        shapes: shapes of inputs by name, with None for a variable size; for inputs of unknown rank,
+            or to fix sizes.
+        web: the folder for a page that runs the first signature in the browser and checks itself;
+            it loads nothing from other hosts.
+        web_runtime: the folder with `node_modules`, or that folder itself, with `@litertjs/core`;
+            None searches the current folder and those above.
+        metadata: metadata for apps, as TFLite Support and MediaPipe read them: a document of
+            ModelMetadata, or the path of one as JSON, with tensors identified by name and
+            associated files beside it. Entries that it lacks come from the model; None takes all
+            from the model, False writes no metadata.
+        labels: the names of an output's entries: a file with one per line, the names, or either by
+            output name; None looks for `labels.txt` in the folder of `model`.
+        vocabulary: a file with the words that an input's ids stand for, or one by input name.
+        normalization: the scaling of image inputs, (mean, standard deviation) of pixels of 0 to
+            255, or one by input name. None takes it from the model's first layers (`Rescaling`,
+            `Normalization`).
 
     Returns:
-        What was written and how well it agrees.
+        The contents of the file, and how well its results agree.
 
     Raises:
-        UnimplementedError: the model has ops that LiteRT has no operators for, named with their
-            nodes and the lines that called them; or the file would be larger than 2 GiB, or
-            LiteRT.js has no tensors of an input or output of the page.
-        NotFoundError: there is no such model, signature or file, no LiteRT.js for the page, or the
-            folder of `path` does not exist.
-        InvalidArgumentError: a wrong option, an input of unknown rank, a weight that is NaN, or a
-            calibration that does not fit.
+        UnimplementedError: the model has ops without an operator in LiteRT, which the message lists
+            with their nodes and the lines that called them; or the file would be larger than 2 GiB;
+            or LiteRT.js lacks the type of an input or output of the page.
+        NotFoundError: the model, signature, or a file does not exist, LiteRT.js for the page is not
+            found, or the folder of `path` does not exist.
+        InvalidArgumentError: an option is wrong, an input has unknown rank, a weight is NaN, or the
+            calibration examples do not match the inputs.
         FailedPreconditionError: ai-edge-litert is missing.
-        InternalError: what was made differs from the model. Nothing is written.
+        InternalError: the file's results differ from the model's. Nothing is written.
     """
     options = Options(
         path=path,
@@ -175,7 +175,7 @@ def export(
     refuse_own_files(model, path)
     options.check()
     if path is not None and not Path(path).absolute().parent.is_dir():
-        raise NotFoundError(f"export: there is no folder for {os.fspath(path)!r}")
+        raise NotFoundError(f"export: the folder of {os.fspath(path)!r} does not exist")
     runtime = None
     if web is not None:
         check_place(web)
@@ -196,10 +196,10 @@ def export(
 
 
 def _known(model: object, program: Program, options: Options) -> Known:
-    """What the model and the user tell beside its signatures, before any work is done."""
+    """Facts about the model beside its signatures, from the model and the user."""
     if options.web is not None and program.states:
         raise InvalidArgumentError(
-            "export: a page keeps no state between runs, which the model has"
+            "export: the model has state between runs, which a page cannot keep"
         )
     given = options.metadata
     return Known(
@@ -213,13 +213,12 @@ def _known(model: object, program: Program, options: Options) -> Known:
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """A model, and facts about its conversion.
+    """A converted model, and facts about its conversion.
 
     Attributes:
-        drawn: of each program, outputs that depend on numbers that are drawn anew in each run.
-        pixels: input of the first program -> what of pixels it takes.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator, with
-            `fused_lstm`.
+        drawn: for each program, the outputs that depend on random numbers.
+        pixels: input of the first program -> its scaling of pixels.
+        loops: node of an LSTM loop -> why `fused_lstm` did not make it one operator.
     """
 
     model: Model
@@ -231,7 +230,7 @@ class _Converted:
 
     @property
     def flex(self) -> tuple[str, ...]:
-        """The operators that stayed TensorFlow's."""
+        """The operators that remain TensorFlow ops."""
         names = {one.custom for one in self.model.operators()}
         return tuple(sorted(name for name in names if name.startswith("Flex")))
 
@@ -246,7 +245,7 @@ def _export(
     is_run_or_changed = options.verify or options.kind is not None or told is not None
     if is_run_or_changed or options.path is None or options.web is not None:
         return _looked_at(programs, options, known, runtime, converted, file.whole(), told)
-    write_file(options.path, file.write_to)  # piece by piece, so that it is never in memory
+    write_file(options.path, file.write_to)  # in pieces, so that the whole file is never in memory
     return _report(programs, options, converted, len(file))
 
 
@@ -259,7 +258,7 @@ def _looked_at(
     content: bytes,
     told: Metadata | None,
 ) -> LiteReport:
-    """Run a file, make it smaller, give it metadata and a page, and write it."""
+    """Verify a file, quantise it, add metadata and a page, and write it."""
     flex = converted.flex
     words = _words(converted.model)
     wanted = programs if _wants_runs(options, flex) else ()
@@ -307,7 +306,7 @@ def _report(
     converted: _Converted,
     size: int,
 ) -> LiteReport:
-    """What was converted, and how large the file is."""
+    """The report of an export."""
     return LiteReport(
         path=None if options.path is None else os.fspath(options.path),
         signatures=tuple(program.signature for program in programs),
@@ -332,7 +331,7 @@ def _compare(
     drawn: Sequence[tuple[str, ...]],
     differences: dict[str, tuple[float, float]],
 ) -> Counter[str]:
-    """Run the file in both ways: how many sets of each kind of inputs, and what differs."""
+    """Run the file with and without XNNPACK; return the number of comparisons by kind of inputs."""
     kinds: Counter[str] = Counter()
     for way in WAYS:
         interpreter = Interpreter(content, way)
@@ -368,7 +367,7 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
     for program in programs:
         frozen = freeze(program)
         folded = replace(fold(frozen.graph), output_names=tuple(program.outputs))
-        # What the engine runs: each step that is left out here is an operator less.
+        # The engine's own simplifications: each step removed here is an operator less.
         short = replace(multiplied(without_neutral(folded)), output_names=folded.output_names)
         subgraph, found, stayed = lower(
             short, program.inputs, flex=options.allow_flex, fused_lstm=options.fused_lstm
@@ -384,7 +383,7 @@ def _convert(programs: Sequence[Program], options: Options) -> _Converted:
         outputs = dict(zip(program.outputs, subgraph.outputs, strict=True))
         model.signatures.append(Signature(program.signature, inputs, outputs, subgraph))
     improve(model)
-    for signature in model.signatures:  # the passes may have put others in their places
+    for signature in model.signatures:  # passes may have replaced tensors
         names = list(signature.outputs)
         signature.outputs = dict(zip(names, signature.subgraph.outputs, strict=True))
     return _Converted(
@@ -414,7 +413,7 @@ def _answers(
 
 
 def _words(model: Model) -> Array:
-    """What strings are drawn from: some that the model knows among them."""
+    """Strings for samples: common ones, and some of the model's own."""
     known: dict[bytes, None] = {}
     for subgraph in model.subgraphs():
         for tensor in subgraph.tensors():
@@ -424,11 +423,11 @@ def _words(model: Model) -> Array:
 
 
 def _runs(program: Program, options: Options, words: Array) -> list[Run]:
-    """Inputs, and the model's own answers."""
+    """Sample inputs, and the model's own outputs for them."""
     with reference(plain=program.is_ours):
         runs = list(runs_of(program, options.sample, words))
         if options.verify and options.sample is None:
-            # LiteRT takes no tensors without elements.
+            # LiteRT takes no empty tensors.
             runs += [run for run in corners_of(program, runs) if all(x.size for x in run.inputs)]
     if program.is_ours:
         program.concrete.drop_plan()

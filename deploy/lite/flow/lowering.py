@@ -1,4 +1,4 @@
-"""Lowering a frozen graph to built-in operators, op by op; all refusals are collected."""
+"""Lowering of a frozen graph to built-in operators, op by op; all refusals are collected."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ class Lowered(NamedTuple):
 
     Attributes:
         subgraph: the operators.
-        counts: op of the program -> how often it was converted.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator, if that
-            was asked for.
+        counts: op of the program -> number of conversions.
+        loops: node of an LSTM loop -> why it did not become one operator, if that was asked for.
     """
 
     subgraph: Subgraph
@@ -51,16 +50,16 @@ def lower(
     flex: bool = False,
     fused_lstm: bool = False,
 ) -> Lowered:
-    """The graph in built-in operators.
+    """Lower a graph.
 
     Args:
-        program: frozen and folded.
+        program: the graph, frozen and folded.
         inputs: name -> spec, in the order of the graph's inputs.
-        flex: whether what has no counterpart stays TensorFlow's op.
-        fused_lstm: whether a loop that is an LSTM becomes one operator.
+        flex: whether ops without a counterpart remain TensorFlow ops.
+        fused_lstm: whether an LSTM loop becomes one operator.
 
     Raises:
-        UnimplementedError: some nodes have no counterpart; the message names all of them.
+        UnimplementedError: nodes have no counterpart; the message lists all of them.
     """
     g = GraphBuilder(program.name)
     lowering = Lowering(flex=flex, fused_lstm=fused_lstm)
@@ -86,32 +85,29 @@ def lower(
 
 
 def _result(g: GraphBuilder, value: Tensor, name: str) -> Tensor:
-    """A tensor for an output alone: arguments, constants and other outputs are not given on."""
+    """A tensor for one output only: arguments, constants and other outputs are copied."""
     subgraph = g.subgraph
     if value.data is not None:
         return Tensor(name, value.dtype, value.shape, value.data)
     if value in subgraph.inputs or value in subgraph.outputs:
         if value.dtype is dtypes.string or value.rank is None:
-            raise UnimplementedError(
-                f"export: output {name!r} is an input as it is; nothing computes it"
-            )
+            raise UnimplementedError(f"export: output {name!r} is an input; nothing computes it")
         value = g.copied(value)
     value.name = name
     return value
 
 
 class Lowering:
-    """The state of one conversion: refusals, and what was converted.
+    """The state of one conversion.
 
     Args:
-        flex: whether what has no counterpart stays TensorFlow's op.
-        fused_lstm: whether a loop that is an LSTM becomes one operator.
+        flex: whether ops without a counterpart remain TensorFlow ops.
+        fused_lstm: whether an LSTM loop becomes one operator.
 
     Attributes:
         refused: (op, reason) -> the nodes.
-        counts: op -> how often.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator, if that
-            was asked for.
+        counts: op -> number of conversions.
+        loops: node of an LSTM loop -> why it did not become one operator, if that was asked for.
     """
 
     def __init__(self, *, flex: bool = False, fused_lstm: bool = False) -> None:
@@ -130,12 +126,12 @@ class Lowering:
         ]
 
     def nodes(self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Any]) -> list[Any]:
-        """Convert every node that the graph's results need; the results.
+        """Convert every node that the graph's results depend on, and return the results.
 
         Args:
-            g: where the operators go.
-            program: without calls.
-            arguments: one per input.
+            g: the builder to add operators to.
+            program: the graph, with calls inlined.
+            arguments: the values of its inputs.
         """
         values: dict[graph.Value, Any] = dict(zip(program.inputs, arguments, strict=True))
         given = {value.node for value in program.inputs}
@@ -156,7 +152,7 @@ class Lowering:
             reason = self._convert(g, node, values, takers)
             if reason:
                 self.refused.setdefault((node.op.name, reason), []).append(node)
-                for output in node.outputs:  # to go on, and find the others
+                for output in node.outputs:  # placeholders, so that later refusals are found too
                     values[output] = Tensor("refused", carried(output.dtype), output.shape)
         return [values[value] for value in program.outputs]
 
@@ -167,7 +163,7 @@ class Lowering:
         values: dict[graph.Value, Any],
         takers: Mapping[graph.Value, Sequence[graph.Node | None]],
     ) -> str:
-        """Convert one node; why not, if it cannot be."""
+        """Convert one node; return the reason if it cannot be converted."""
         name = node.op.name
         converter = registry.find(name)
         if converter is None:
@@ -184,7 +180,7 @@ class Lowering:
         except Exception:
             if not self.refused:
                 raise
-            # It was given the placeholder of a refused node, which is reported in the end.
+            # Its input is the placeholder of a refused node, which is reported anyway.
             for output in node.outputs:
                 values[output] = Tensor("refused", carried(output.dtype), output.shape)
         return ""
@@ -192,7 +188,7 @@ class Lowering:
     def _refusal(
         self, g: GraphBuilder, node: graph.Node, values: dict[graph.Value, Any], reason: str
     ) -> str:
-        """The reason; none if the node may stay TensorFlow's."""
+        """The reason of a refusal; none if the node may remain a TensorFlow op."""
         if self.flex and as_flex(g, node, values):
             return ""
         return reason
@@ -218,7 +214,7 @@ def _keep(
 ) -> None:
     if len(results) < len(node.outputs):
         raise InternalError(
-            f"the converter of {name} gives {len(results)} of {len(node.outputs)} outputs"
+            f"the converter of {name} returned {len(results)} of {len(node.outputs)} outputs"
         )
     for output, value in zip(node.outputs, results, strict=False):
         if value is None:
@@ -228,7 +224,7 @@ def _keep(
             continue
         if value.dtype is not carried(output.dtype) and output.dtype is not dtypes.resource:
             raise InternalError(
-                f"the converter of {name} gives {value.dtype.name}, the op "
+                f"the converter of {name} returned {value.dtype.name}, the op has "
                 f"{output.dtype.name} (node {node.name!r})"
             )
         if value.data is None and value not in g.subgraph.inputs:

@@ -23,17 +23,17 @@ StrPath: TypeAlias = "str | os.PathLike[str]"
 
 ENDING = ".tflite"
 KINDS = ("float16", "int8", "int8_static", "int16_static")
-# Kind -> what inputs and outputs may be beside float32.
+# Kind -> the types of inputs and outputs that it allows beside float32.
 WHOLE = {"int8_static": ("int8", "uint8"), "int16_static": ("int16",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The arguments of `export`, which explains them.
+    """The arguments of `export`, which documents them.
 
     Attributes:
-        kind: of KINDS, None for float32.
-        calibration: what `int8_static` or `int16_static` was.
+        kind: one of KINDS; None for float32.
+        calibration: the value of `int8_static` or `int16_static`.
     """
 
     path: StrPath | None
@@ -58,23 +58,21 @@ class Options:
 
     @property
     def signatures(self) -> list[str]:
-        """The keys of the signatures."""
+        """The names of the signatures."""
         return [self.signature] if isinstance(self.signature, str) else list(self.signature)
 
     def check(self) -> None:
-        """Refuse contradictory options before any work is done.
+        """Refuse contradictory options before anything is done.
 
         Raises:
-            InvalidArgumentError: an option is wrong, or two do not fit.
-            FailedPreconditionError: the place of the file is a device.
+            InvalidArgumentError: an option is wrong, or two contradict each other.
+            FailedPreconditionError: `path` is a device.
         """
         if self.path is not None:
             refuse_device(Path(os.path.realpath(self.path)))
             path = os.fspath(self.path)
             if Path(path).suffix.lower() != ENDING and not Path(path).is_dir():
-                raise InvalidArgumentError(
-                    f"export: {path!r} must end in {ENDING}, the format that is written"
-                )
+                raise InvalidArgumentError(f"export: {path!r} must end in {ENDING}")
         seconds = self.verify_timeout_s
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
             raise InvalidArgumentError(
@@ -82,16 +80,16 @@ class Options:
             )
         if self.fused_lstm and self.web is not None:
             raise InvalidArgumentError(
-                "export: a page takes no fused_lstm: LiteRT.js loads no operators that keep a "
+                "export: a page cannot use fused_lstm: LiteRT.js loads no operators with "
                 "state\n  Try: without it, recurrent layers are loops"
             )
         self._check_metadata()
         keys = self.signatures
         if not keys:
-            raise InvalidArgumentError("export: no signature was named")
+            raise InvalidArgumentError("export: signature must name at least one, got none")
         if len(keys) > 1 and (self.sample is not None or self.calibration is not None):
             raise InvalidArgumentError(
-                "export: a sample, or examples to find ranges with, are for one signature, "
+                "export: a sample, or examples for calibration, are for one signature, "
                 f"got {len(keys)}"
             )
         self._check_types()
@@ -107,7 +105,7 @@ class Options:
             if kind not in WHOLE.get(str(self.kind), ()):
                 wanted = "int16_static" if kind == "int16" else "int8_static"
                 raise InvalidArgumentError(
-                    f"export: {name}={kind!r} goes with {wanted}, which finds the ranges"
+                    f"export: {name}={kind!r} needs {wanted}, which calibrates the ranges"
                 )
 
     def _check_metadata(self) -> None:
@@ -125,7 +123,7 @@ class Options:
         lost = [name for name, value in given.items() if value is not None]
         if told is False and self.web is None and lost:
             raise InvalidArgumentError(
-                f"export: {', '.join(lost)} stand in the metadata, which metadata=False leaves out"
+                f"export: {', '.join(lost)} belong to the metadata, which metadata=False leaves out"
             )
 
 
@@ -133,9 +131,9 @@ def one_kind(**chosen: bool) -> str | None:
     """The one precision that was chosen; None for float32.
 
     Raises:
-        InvalidArgumentError: there are several.
+        InvalidArgumentError: several were chosen.
     """
     kinds = [kind for kind in KINDS if chosen[kind]]
     if len(kinds) > 1:
-        raise InvalidArgumentError(f"export: a file has one precision; got {' and '.join(kinds)}")
+        raise InvalidArgumentError(f"export: choose one precision, got {' and '.join(kinds)}")
     return kinds[0] if kinds else None

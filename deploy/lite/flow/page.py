@@ -1,7 +1,7 @@
-"""The page that runs a .tflite file in the browser, with LiteRT.js.
+"""The web page that runs a .tflite file with LiteRT.js.
 
-LiteRT.js 2.5 takes no file whose inputs have sizes that may be any: the page's copy of the file has
-those of its examples, one row where the model takes any number of them.
+LiteRT.js 2.5 loads no file with variable input sizes, so the page's copy of the file has those of
+its examples: one row if the number of rows is variable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 _TOLERANCE = 1e-4
-_STEPS = 1  # another order of sums may round to the next whole number
+_STEPS = 1  # sums in another order may round to the next integer
 
 
 def page_of(
@@ -43,23 +43,23 @@ def page_of(
     precision: Precision | None,
     flex: Sequence[str],
 ) -> Page:
-    """The contents of a page.
+    """Build the contents of a page.
 
     Args:
         content: the file.
-        program: its first signature.
-        known: labels, and what of pixels inputs take.
-        sample: inputs to show, None draws some.
-        precision: of a smaller form.
-        flex: ops that stayed TensorFlow's.
+        program: the program of its first signature.
+        known: labels, and the scaling of image inputs.
+        sample: inputs to show; None draws random ones.
+        precision: the error of a quantised file; None for float32.
+        flex: ops that remain TensorFlow ops.
 
     Raises:
-        UnimplementedError: LiteRT.js does not run such a file.
-        FailedPreconditionError: ai-edge-litert is missing, where the file's numbers are whole ones.
+        UnimplementedError: LiteRT.js cannot run the file.
+        FailedPreconditionError: ai-edge-litert is missing, and the file is quantised.
     """
     if flex:
         raise UnimplementedError(
-            f"export: LiteRT.js has no TensorFlow ops, and the file has {', '.join(flex)}; a page "
+            f"export: LiteRT.js has no TensorFlow ops, but the file has {', '.join(flex)}; a page "
             "cannot run it"
         )
     signature = _Signature.of(content, program.signature)
@@ -76,7 +76,7 @@ def page_of(
         [wanted[name].shape for name in signature.outputs],
     )
     if whole:
-        # What LiteRT makes of whole numbers is whole numbers of its own.
+        # The expected quantised outputs are LiteRT's own, as rounding may differ.
         wanted = Interpreter(fixed).run(feeds, program.signature)
     tolerance = _TOLERANCE
     about = f"signature {program.signature}, {len(content):,} bytes"
@@ -112,14 +112,14 @@ def page_of(
 def _example(
     program: Program, sample: Mapping[str, Any] | None
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Inputs of one row, if the model takes any number of them, and its outputs."""
+    """Inputs, of one row if the number of rows is variable, and the outputs for them."""
     run = runs_of(program, sample)[0]
     specs = list(program.inputs.values())
     arrays, outputs = run.inputs, run.outputs
     rows = {len(x) for x, spec in zip(arrays, specs, strict=True) if _is_open(spec)}
     if sample is None and len(rows) == 1 and rows != {1}:
         cut = [x[:1] if _is_open(spec) else x for x, spec in zip(arrays, specs, strict=True)]
-        with contextlib.suppress(OpError):  # its first axis is not one of rows
+        with contextlib.suppress(OpError):  # the first axis is not one of rows
             arrays, outputs = cut, program.run(cut)
     return (
         dict(zip(program.inputs, arrays, strict=True)),
@@ -133,12 +133,12 @@ def _is_open(spec: TensorSpec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """A signature as the file has it.
+    """The inputs and outputs of a signature in the file.
 
     Attributes:
         inputs: name -> spec.
         outputs: name -> spec.
-        quantised: input or output of whole numbers -> their scale and zero point.
+        quantised: name of a quantised input or output -> its scale and zero point.
     """
 
     inputs: dict[str, TensorSpec]
@@ -147,7 +147,7 @@ class _Signature:
 
     @staticmethod
     def of(content: bytes, key: str) -> _Signature:
-        """Of a file that was written here."""
+        """Read a signature from a file that was written here."""
         root = parsed(content, "the file")
         (one,) = [x for x in root.list("signature_defs") if x["signature_key"] == key]
         tensors = root.list("subgraphs")[one["subgraph_index"]].list("tensors")
@@ -167,7 +167,7 @@ class _Signature:
         return _Signature(inputs, outputs, quantised)
 
     def given(self, name: str, array: Array) -> Array:
-        """An input as the file takes it."""
+        """An input in the type that the file takes."""
         dtype = self.inputs[name].dtype.numpy
         if name not in self.quantised:
             return array
@@ -183,13 +183,13 @@ def with_sizes(
     inputs: Sequence[tuple[int, ...]],
     outputs: Sequence[tuple[int, ...]],
 ) -> bytes:
-    """A file that takes inputs of these sizes alone.
+    """The file with fixed input and output sizes.
 
     Args:
         content: the file.
-        key: of the signature.
-        inputs: their shapes, in the signature's order.
-        outputs: likewise.
+        key: the signature's name.
+        inputs: shapes of the inputs, in the signature's order.
+        outputs: shapes of the outputs, likewise.
     """
 
     def change(model: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""LiteReport: what was written, and the measurements on it."""
+"""LiteReport: the result of an export, with measurements."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """The error that a smaller form costs.
+    """The error of a quantised or float16 file.
 
     Attributes:
         kind: "float16", "int8", "int8_static" or "int16_static".
-        bytes_before: of the float32 file.
-        relative: output -> the largest difference from float32 by the output's largest value.
-        agreement: output -> the share of rows whose largest entry is at the same place; only of
-            outputs with rows.
-        rows: how many rows were compared.
-        stayed: operator -> why it is computed in float32, and how often.
+        bytes_before: size of the float32 file.
+        relative: output -> the largest difference from float32, relative to its largest value.
+        agreement: output -> the share of rows with the same argmax; only for outputs with rows.
+        rows: the number of rows that were compared.
+        stayed: operator -> the reason why it stays float32, and how many of them.
     """
 
     kind: str
@@ -34,34 +33,33 @@ class Precision:
 
     @property
     def largest_relative(self) -> float:
-        """Of all outputs."""
+        """The largest relative difference of all outputs."""
         return max(self.relative.values(), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class LiteReport:
-    """An export that succeeded.
+    """A successful export.
 
     Attributes:
-        path: of the file, None if none was asked for.
-        signatures: their keys.
-        inputs: name -> spec, of the first signature.
-        outputs: name -> spec, of the first signature.
-        op_counts: built-in operator -> how often it stands in the file.
-        source_counts: op of the program -> how often it was converted.
-        dropped: effects that LiteRT has no counterpart of, and that were left out: op -> how often.
+        path: the file; None if none was written.
+        signatures: their names.
+        inputs: name -> spec, for the first signature.
+        outputs: name -> spec, for the first signature.
+        op_counts: built-in operator -> number in the file.
+        source_counts: op of the program -> number of conversions.
+        dropped: effect without a counterpart in LiteRT, which was left out -> number.
         differences: output -> the largest |LiteRT - pinnace|, and the same divided by the output's
             largest absolute value; empty if nothing was compared.
-        batches: how many sets of inputs were compared.
-        compared: kind of inputs -> how many sets of them.
+        batches: the number of input sets that were compared.
+        compared: kind of inputs -> number of input sets.
         file_bytes: size of the file.
-        precision: what a smaller form costs; None for float32.
-        loops: node of a loop that is an LSTM -> what keeps it from being one operator, with
-            `fused_lstm`.
-        metadata: what the file tells about its inputs and outputs; None if it has no metadata.
-        files: associated files that stand in it.
-        flex: ops that stayed TensorFlow's; an app needs its Select TF ops library for them.
-        content: the file, if no path was given.
+        precision: the error of a smaller form; None for float32.
+        loops: node of an LSTM loop -> why `fused_lstm` did not make it one operator.
+        metadata: the file's metadata; None if it has none.
+        files: names of its associated files.
+        flex: ops that remain TensorFlow ops; apps need the Select TF ops library for them.
+        content: the bytes of the file if no path was given.
     """
 
     path: str | None
@@ -89,11 +87,11 @@ class LiteReport:
 
     @property
     def largest_difference(self) -> float | None:
-        """Of all outputs, None if nothing was compared."""
+        """The largest absolute difference of all outputs; None if nothing was compared."""
         return max((gap for gap, _ in self.differences.values()), default=None)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report as a dict for JSON."""
         found = {
             name: getattr(self, name) for name in self.__slots__ if name not in {"content", "flex"}
         }
@@ -109,7 +107,7 @@ class LiteReport:
         return found
 
     def lines(self) -> Iterator[str]:
-        """A summary of what was written and what was left out, for a reader."""
+        """Yield the lines of a summary for readers."""
         name = self.path or "the file"
         how = f"{self.operator_count} operators, {_size(self.file_bytes)}"
         if not self.batches:

@@ -1,1 +1,1 @@
-"""A .tflite file in memory: tensors, operators, subgraphs, and how converters add to them."""
+"""A .tflite file in memory: tensors, operators and subgraphs, and the builder of converters."""

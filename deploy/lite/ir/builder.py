@@ -1,4 +1,4 @@
-"""GraphBuilder: how converters add operators to a subgraph."""
+"""GraphBuilder: adds operators to a subgraph for the converters."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# What no operator computes with on a CPU is computed in float32.
+# Types that CPU kernels do not compute in; float32 stands for them.
 _CARRIED = {
     dtypes.float16: dtypes.float32,
     dtypes.bfloat16: dtypes.float32,
     dtypes.float64: dtypes.float32,
 }
-# What SavedModels have before every name.
+# The prefix that SavedModels put before every name.
 _PREFIX = "StatefulPartitionedCall/"
-# A constant up to this many bytes is looked for among those there are.
+# Constants up to this many bytes are shared with equal ones.
 _SMALL = 256
 
 
 def carried(dtype: DType) -> DType:
-    """The element type in which values of another are computed."""
+    """The element type in which values of a type are computed."""
     return _CARRIED.get(dtype, dtype)
 
 
@@ -39,10 +39,10 @@ class GraphBuilder:
     """A subgraph under construction.
 
     Args:
-        name: of the subgraph.
+        name: the subgraph's name.
 
     Attributes:
-        subgraph: as it is now.
+        subgraph: the subgraph so far.
     """
 
     def __init__(self, name: str) -> None:
@@ -52,7 +52,7 @@ class GraphBuilder:
 
     @contextlib.contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Operators that are added inside were made of this node."""
+        """Set the node that operators added in this block originate from."""
         before, self._scope = self._scope, name.removeprefix(_PREFIX)
         try:
             yield
@@ -66,12 +66,12 @@ class GraphBuilder:
         return tensor
 
     def constant(self, data: Any, dtype: DType | None = None, name: str = "") -> Tensor:
-        """A constant, in the element type that values of its own are computed in.
+        """A constant in the element type that computes its type.
 
         Args:
-            data: the numbers.
-            dtype: None is that of the array.
-            name: None takes that of the node.
+            data: the elements.
+            dtype: its type; None takes that of the array.
+            name: its name; an empty one takes that of the node.
         """
         array = np.asarray(data)
         kind = carried(as_dtype(array.dtype) if dtype is None else dtype)
@@ -88,7 +88,7 @@ class GraphBuilder:
         return made
 
     def ints(self, numbers: Sequence[int] | Array | int) -> Tensor:
-        """A constant of int32: axes, sizes and the like."""
+        """An int32 constant, for axes, sizes and the like."""
         return self.constant(np.asarray(numbers, np.int32), dtypes.int32)
 
     def like(self, x: Tensor, number: float) -> Tensor:
@@ -103,14 +103,14 @@ class GraphBuilder:
         shape: Shape | Sequence[int | None] | None = None,
         **options: Any,
     ) -> Tensor:
-        """The output of a new operator that has one.
+        """Add an operator with one output, and return the output.
 
         Args:
             kind: the built-in operator.
-            inputs: what it takes; None is left out.
-            dtype: of the output; None is that of the first input.
-            shape: of the output; None is that to which all inputs broadcast.
-            options: fields of its options.
+            inputs: its inputs; None for one that is left out.
+            dtype: of the output; None takes that of the first input.
+            shape: of the output; None takes the shape that all inputs broadcast to.
+            options: the fields of its options table.
         """
         given = [x for x in inputs if x is not None]
         form = broadcast(*given) if shape is None else Shape(shape)
@@ -125,13 +125,13 @@ class GraphBuilder:
         outputs: Sequence[tuple[DType, Shape]],
         **options: Any,
     ) -> list[Tensor]:
-        """The outputs of a new operator.
+        """Add an operator, and return its outputs.
 
         Args:
             kind: the built-in operator.
-            inputs: what it takes; None is left out.
-            outputs: type and shape of each.
-            options: fields of its options.
+            inputs: its inputs; None for one that is left out.
+            outputs: type and shape of each output.
+            options: the fields of its options table.
         """
         made = [Tensor(self._scope or kind, dtype, shape) for dtype, shape in outputs]
         self.subgraph.operators.append(
@@ -146,7 +146,7 @@ class GraphBuilder:
         inputs: Sequence[Tensor],
         outputs: Sequence[tuple[DType, Shape]],
     ) -> list[Tensor]:
-        """The outputs of a new operator that is not built in."""
+        """Add an operator that is not built in, and return its outputs."""
         made = [Tensor(self._scope or name, dtype, shape) for dtype, shape in outputs]
         self.subgraph.operators.append(
             Operator("CUSTOM", list(inputs), made, {}, self._scope, name, payload)
@@ -154,7 +154,7 @@ class GraphBuilder:
         return made
 
     def cast(self, x: Tensor, dtype: DType) -> Tensor:
-        """`x` in another element type."""
+        """`x` cast to another element type."""
         if x.dtype is dtype:
             return x
         if x.data is not None:
@@ -170,12 +170,12 @@ class GraphBuilder:
         return made
 
     def reshape(self, x: Tensor, sizes: Sequence[int | None] | Tensor, shape: Any = None) -> Tensor:
-        """`x` with other sizes.
+        """`x` in another shape.
 
         Args:
             x: any tensor.
-            sizes: at most one unknown; or a tensor of int32.
-            shape: of the result, if `sizes` is a tensor.
+            sizes: of the result, at most one of them unknown; or an int32 tensor.
+            shape: of the result if `sizes` is a tensor.
         """
         if isinstance(sizes, Tensor):
             return self.op("RESHAPE", x, sizes, dtype=x.dtype, shape=Shape(shape))
@@ -197,13 +197,13 @@ class GraphBuilder:
         return self.op("TRANSPOSE", x, self.ints(list(order)), shape=Shape(form))
 
     def sizes(self, x: Tensor) -> Tensor:
-        """The sizes of its axes, int32."""
+        """The shape of `x` as an int32 tensor."""
         if x.shape.is_fully_defined():
             return self.ints([n or 0 for n in x.shape])
         return self.op("SHAPE", x, dtype=dtypes.int32, shape=[x.rank], out_type=_code(dtypes.int32))
 
     def copied(self, x: Tensor) -> Tensor:
-        """The same numbers as a tensor of its own; its sizes are computed where two are unknown."""
+        """A copy of `x`; its sizes are computed if two or more are unknown."""
         known = [] if x.rank is None else list(x.shape)
         if known.count(None) == 1 and 0 not in known:
             sizes = self.ints([-1 if n is None else n for n in known])
@@ -213,7 +213,7 @@ class GraphBuilder:
         return found
 
     def size(self, x: Tensor, axis: int) -> int | Tensor:
-        """The size of an axis: a number, or a tensor of no axes if it is unknown."""
+        """The size of an axis: an int, or an int32 scalar tensor if it is unknown."""
         known = x.shape[axis]
         if known is not None:
             return int(known)
@@ -222,7 +222,7 @@ class GraphBuilder:
         return self.reshape(picked, [])
 
     def packed(self, sizes: Sequence[int | Tensor]) -> Tensor:
-        """Sizes, numbers or tensors of no axes, as one vector of int32."""
+        """Sizes, ints or scalar tensors, as one int32 vector."""
         if all(isinstance(n, int) for n in sizes):
             return self.ints([int(n) for n in sizes if isinstance(n, int)])
         parts = [self.ints(n) if isinstance(n, int) else n for n in sizes]
@@ -232,7 +232,7 @@ class GraphBuilder:
         return made
 
     def reshape_to(self, x: Tensor, sizes: Sequence[int | Tensor]) -> Tensor:
-        """`x` with sizes that may be tensors."""
+        """`x` in a shape whose sizes may be scalar tensors."""
         unknown = [i for i, n in enumerate(sizes) if not isinstance(n, int)]
         known: list[int | None] = [n if isinstance(n, int) else None for n in sizes]
         if len(unknown) <= 1 and 0 not in known:
@@ -247,7 +247,7 @@ def _code(dtype: DType) -> int:
 
 
 def _completed(shape: Shape, wanted: list[int]) -> Shape:
-    """The shape after a reshape in which -1 is the rest."""
+    """The shape after a reshape with sizes that may contain -1."""
     if -1 not in wanted:
         return Shape(wanted)
     total = shape.num_elements() if shape.is_fully_defined() else None
@@ -257,7 +257,7 @@ def _completed(shape: Shape, wanted: list[int]) -> Shape:
 
 
 def broadcast(*tensors: Tensor) -> Shape:
-    """The shape to which all broadcast; unknown where they do not."""
+    """The shape that all tensors broadcast to; unknown if they do not."""
     found = tensors[0].shape
     for tensor in tensors[1:]:
         try:

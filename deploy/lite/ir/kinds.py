@@ -8,7 +8,7 @@ NUMBERS = lite_schema.ENUMS["BuiltinOperator"]
 ACTIVATIONS = lite_schema.ENUMS["ActivationFunctionType"]
 _CODES = lite_schema.ENUMS["TensorType"]
 
-# The element types that pinnace and the format have both.
+# The element types that both pinnace and the format have.
 TYPES: dict[DType, int] = {
     dtypes.float32: _CODES["FLOAT32"],
     dtypes.float16: _CODES["FLOAT16"],
@@ -29,7 +29,7 @@ TYPES: dict[DType, int] = {
     dtypes.resource: _CODES["RESOURCE"],
 }
 
-# Where the options' name is not the operator's in another spelling.
+# Operators whose options table is not named after them.
 _OPTIONS = {
     "AVERAGE_POOL_2D": "Pool2DOptions",
     "MAX_POOL_2D": "Pool2DOptions",
@@ -72,14 +72,14 @@ _OPTIONS = {
 
 
 def options_of(kind: str) -> str | None:
-    """The table of an operator's options, None if it has none."""
+    """The options table of an operator; None if it has none."""
     name = _OPTIONS.get(kind)
     if name is None:
         name = "".join(part.capitalize() for part in kind.split("_")) + "Options"
     return name if name in lite_schema.TABLES else None
 
 
-# Operator -> the versions that element types need; the first that fits counts, 1 if none does.
+# Operator -> the versions that element types need; the first match counts, 1 without a match.
 _MAXIMA: dict[str, dict[DType, int]] = {
     "ABS": {dtypes.int32: 5, dtypes.int16: 4, dtypes.int8: 2},
     "ADD": {dtypes.int64: 4, dtypes.int16: 3, dtypes.int8: 2},
@@ -149,5 +149,5 @@ _MAXIMA: dict[str, dict[DType, int]] = {
 
 
 def version_by_type(kind: str, dtype: DType) -> int:
-    """The version of an operator that an element type needs."""
+    """The operator version that an element type needs."""
     return _MAXIMA.get(kind, {}).get(dtype, 1)

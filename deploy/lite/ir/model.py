@@ -1,4 +1,4 @@
-"""Tensor, Operator, Subgraph, Model: the file as data, before it has indices."""
+"""Tensor, Operator, Subgraph, Model: the contents of a file, with references instead of indices."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """The map from whole numbers to real ones: scale · (q − zero).
+    """The map from quantised integers q to real numbers: scale · (q − zero).
 
     Attributes:
-        scales: one, or one for each place on `axis`.
-        zeros: as many.
-        axis: of which the places have scales of their own.
+        scales: one, or one for each index along `axis`.
+        zeros: the zero points, one for each scale.
+        axis: the axis along which scales differ.
     """
 
     scales: tuple[float, ...]
@@ -38,12 +38,12 @@ class Tensor:
     """A value of a subgraph.
 
     Attributes:
-        name: which readers see.
+        name: its name in the file.
         dtype: the element type in the file.
         shape: as far as it is known.
-        data: the numbers of a constant, else None.
-        quantization: of whole numbers that stand for real ones.
-        is_state: whether it is kept between runs, and zero before the first.
+        data: the elements of a constant, else None.
+        quantization: the map to real numbers, if its integers are quantised.
+        is_state: whether it is a variable tensor, which is zero before the first run.
     """
 
     name: str
@@ -55,24 +55,24 @@ class Tensor:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, if it is known."""
+        """The number of axes; None if it is unknown."""
         return self.shape.rank
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has numbers of its own."""
+        """Whether it has data."""
         return self.data is not None
 
 
 class Scaled(Tensor):
-    """A constant of float32 that is other numbers times a factor: the product is made late.
+    """A float32 constant that is another constant times a factor, multiplied when it is read.
 
-    Large weights are written piece by piece, and are so never in memory a second time. Each look
-    at `data` makes all of it.
+    Large weights are written in pieces, so the product never exists as a whole in memory. Each read
+    of `data` computes all of it.
 
     Args:
-        source: the numbers.
-        factor: one for each place of an axis of `source`, or one; the product is made in float64.
+        source: the other constant.
+        factor: a scalar, or one factor for each index along an axis; multiplied in float64.
     """
 
     __slots__ = ("factor", "held")
@@ -84,17 +84,17 @@ class Scaled(Tensor):
 
     @property
     def data(self) -> Array:
-        """The product."""
+        """The product, computed anew."""
         return (self.held * self.factor).astype(np.float32)
 
     @data.setter
     def data(self, value: Array | None) -> None:
         if value is not None:
-            raise InternalError("a scaled tensor has no numbers of its own")
+            raise InternalError("the data of a scaled tensor cannot be set")
 
     @property
     def is_constant(self) -> bool:
-        """It is."""
+        """True: the product is a constant."""
         return True
 
 
@@ -104,13 +104,13 @@ class Operator:
 
     Attributes:
         kind: the built-in operator, or CUSTOM.
-        inputs: None for one that is left out.
-        outputs: what it gives.
-        options: the fields of its options; subgraphs as they are.
-        origin: the node of the model that it was made of.
+        inputs: its inputs; None for one that is left out.
+        outputs: its outputs.
+        options: the fields of its options table; subgraphs are objects, not indices.
+        origin: the node of the model that it was made from.
         custom: the name of an operator that is not built in.
-        payload: the options of that.
-        inner: tensors that it computes inside of it, and does not give: their scales count.
+        payload: the options of a custom operator.
+        inner: intermediate tensors, which are no outputs but have scales.
     """
 
     kind: str
@@ -125,13 +125,13 @@ class Operator:
 
 @dataclass(slots=True, eq=False)
 class Subgraph:
-    """Operators in the order in which they run.
+    """Operators in their order of execution.
 
     Attributes:
-        name: for readers.
+        name: its name in the file.
         inputs: its arguments.
         outputs: its results.
-        operators: what it does.
+        operators: in their order.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Subgraph:
     operators: list[Operator] = field(default_factory=list)
 
     def tensors(self) -> list[Tensor]:
-        """Every tensor once: arguments, then what the operators take, give and compute inside."""
+        """Every tensor once: arguments, then the operators' inputs, outputs and intermediates."""
         found = dict.fromkeys(self.inputs)
         for operator in self.operators:
             found.update(dict.fromkeys(x for x in operator.inputs if x is not None))
@@ -150,7 +150,7 @@ class Subgraph:
         return list(found)
 
     def inner(self) -> Iterator[Subgraph]:
-        """The subgraphs that its operators run, once each, not those inside of them."""
+        """The subgraphs that its operators run, each once, without those nested in them."""
         seen: set[int] = set()
         for operator in self.operators:
             for option in operator.options.values():
@@ -162,14 +162,14 @@ class Subgraph:
 
 @dataclass(slots=True, eq=False)
 class Signature:
-    """A way to call the model by names.
+    """Named inputs and outputs of a subgraph.
 
     Attributes:
-        key: its name.
+        key: the signature's name.
         inputs: name -> argument.
         outputs: name -> result.
-        subgraph: which is called.
-        method: what kind of answer it gives, as a SignatureDef names it.
+        subgraph: the subgraph that is called.
+        method: the method name of a SignatureDef.
     """
 
     key: str
@@ -185,7 +185,7 @@ class Model:
 
     Attributes:
         signatures: at least one.
-        description: a text for readers.
+        description: a text for readers of the file.
         metadata: name -> bytes.
     """
 
@@ -194,19 +194,19 @@ class Model:
     metadata: dict[str, bytes] = field(default_factory=dict)
 
     def subgraphs(self) -> list[Subgraph]:
-        """Those of the signatures first, then those that they run."""
+        """The subgraphs of the signatures, then those that their operators run."""
         found = list(dict.fromkeys(signature.subgraph for signature in self.signatures))
         for subgraph in found:
             found += [inner for inner in subgraph.inner() if inner not in found]
         return found
 
     def operators(self) -> Iterator[Operator]:
-        """Those of all subgraphs."""
+        """The operators of all subgraphs."""
         for subgraph in self.subgraphs():
             yield from subgraph.operators
 
     def settle(self) -> None:
-        """Make the products of scaled tensors, for who looks at their numbers more than once."""
+        """Compute the products of scaled tensors now, for passes that read them repeatedly."""
         made: dict[int, Tensor] = {}
         for operator in self.operators():
             for place, x in enumerate(operator.inputs):

@@ -1,6 +1,6 @@
-"""The version of each operator, as LiteRT's own tools number them (op_version.cc).
+"""The version of each operator by the rules of LiteRT's own tools (op_version.cc).
 
-An older runtime refuses a file whose operators are newer than it.
+A runtime refuses a file with operator versions newer than its own.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from pinnace.deploy.lite.ir.model import Operator, Tensor
 
-_MOST_AXES = 4  # what the first kernels took
+_MOST_AXES = 4  # the largest rank of the first kernels
 _PADS = {"PAD", "PADV2"}
 _BATCHED = {"SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"}
 _RESIZES = {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"}
 
 
 def version_of(operator: Operator) -> int:
-    """The least version that has what this use of the operator needs."""
+    """The least version that supports this use of the operator."""
     kind, options = operator.kind, operator.options
     given = [x for x in operator.inputs if x is not None]
     if not given:
@@ -40,7 +40,7 @@ def version_of(operator: Operator) -> int:
 
 
 def _is_hybrid(given: list[Tensor]) -> bool:
-    """Whether weights are whole numbers, and the rest real ones."""
+    """Whether the weights are quantised and the activations are floats."""
     return given[1].dtype is dtypes.int8 and given[0].dtype is dtypes.float32
 
 
@@ -50,7 +50,7 @@ def _by_channel(given: list[Tensor]) -> bool:
 
 
 def _whole(given: list[Tensor], wide: int, narrow: int) -> int:
-    """Of an operator whose numbers are all whole, of 16 or of 8 bits; 1 if they are real."""
+    """`wide` for int16 and `narrow` for int8 operands, 1 for floats."""
     if given[0].dtype is dtypes.int16:
         return wide
     return narrow if given[1].dtype is dtypes.int8 else 1
@@ -61,7 +61,7 @@ def _conv(operator: Operator, given: list[Tensor]) -> int:
     data, weights = given[0], given[1]
     depth = data.shape[-1] if data.rank else None
     if depth is not None and weights.rank and weights.shape[-1] != depth:
-        return 6  # in groups
+        return 6  # grouped convolution
     if _is_hybrid(given):
         return 5 if _by_channel(given) else 2
     return _whole(given, 4, 3)
@@ -156,7 +156,7 @@ def _is_half_pixel(operator: Operator) -> bool:
 
 
 def _by_axes(kind: str, rank: int, given: list[Tensor]) -> int:
-    """Of an operator that took fewer axes at first."""
+    """The version of an operator that first took fewer axes."""
     if kind == "TRANSPOSE":
         return 6 if rank > 5 else 4 if rank > _MOST_AXES else 1
     if kind in _PADS or kind in {"STRIDED_SLICE"}:

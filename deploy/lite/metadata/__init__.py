@@ -1,6 +1,6 @@
-"""Metadata of .tflite files: what inputs and outputs mean, and the files that belong to them.
+"""Metadata of .tflite files: descriptions of inputs and outputs, and associated files.
 
-`document` is the metadata as nested fields, as FlatBuffers' own JSON has them, `packing` puts it
-into a file and takes it out, `making` writes it of what a model knows and the user says, `keeping`
-stores that of a file that is read beside the SavedModel which is made of it.
+`document` represents metadata as nested fields, like FlatBuffers' own JSON; `packing` writes it to
+a file and reads it; `making` derives it from a model and the user's input; `keeping` stores the
+metadata of a file in the SavedModel that is made from the file.
 """

@@ -1,6 +1,6 @@
-"""Metadata as a document: the fields of `proto/lite_metadata.fbs`, as FlatBuffers' JSON has them.
+"""Metadata as a document: the fields of `proto/lite_metadata.fbs`, like FlatBuffers' own JSON.
 
-Enumerations stand there by name, and of a union `options` the table's name in `options_type`.
+Enumerations are given by name; the field `options_type` names the table of a union `options`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Document: TypeAlias = "dict[str, Any]"
 
-# Table and field -> the enumeration that its number is of.
+# (table, field) -> the field's enumeration.
 _ENUMS = {
     ("AssociatedFile", "type"): "AssociatedFileType",
     ("ImageProperties", "color_space"): "ColorSpaceType",
@@ -30,7 +30,7 @@ _ENUMS = {
     ("BoundingBoxProperties", "coordinate_type"): "CoordinateType",
     ("ScoreCalibrationOptions", "score_transformation"): "ScoreTransformationType",
 }
-# What came with which version of the schema: a reader of an older one would not understand it.
+# The schema version that introduced each table and field: older readers do not know it.
 _SINCE_TABLE = {
     "BertTokenizerOptions": (1, 1, 0),
     "SentencePieceTokenizerOptions": (1, 1, 0),
@@ -50,10 +50,10 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """The flatbuffer, with the least version of the schema that a reader has to know.
+    """Encode a document, with the least schema version that its reader needs.
 
     Raises:
-        InvalidArgumentError: the document has fields that there are not, or of other kinds.
+        InvalidArgumentError: the document has unknown fields, or fields of wrong types.
     """
     told = dict(document)
     told["min_parser_version"] = ".".join(map(str, _least(schema.ROOT, told)))
@@ -61,7 +61,7 @@ def encoded(document: Mapping[str, Any]) -> bytes:
 
 
 def decoded(data: Content, where: str) -> Document:
-    """The document of a flatbuffer.
+    """Decode a flatbuffer to a document.
 
     Raises:
         DataLossError: it is damaged.
@@ -73,7 +73,7 @@ def decoded(data: Content, where: str) -> Document:
 
 
 def files_of(document: Mapping[str, Any]) -> Iterator[Document]:
-    """Every associated file that a document names, wherever it stands."""
+    """Yield every associated file that a document names, at any level."""
     for name, value in document.items():
         if name in ("associated_files", "vocab_file", "sentencePiece_model"):
             yield from value
@@ -141,7 +141,7 @@ def _number(enum: str, value: Any, where: str) -> int:
     known = schema.ENUMS[enum]
     if isinstance(value, str) and value in known:
         return known[value]
-    # A file may have a number of a newer schema, which has no name here.
+    # The number may be of a newer schema and have no name here.
     limits = np.iinfo(np.int8)
     if isinstance(value, int) and not isinstance(value, bool) and limits.min <= value <= limits.max:
         return value
@@ -151,7 +151,7 @@ def _number(enum: str, value: Any, where: str) -> int:
 def _value(kind: str, value: Any, where: str) -> Any:
     if kind == "string":
         if not isinstance(value, str) or not _is_text(value):
-            raise InvalidArgumentError(f"export: {where} must be a text, got {value!r}")
+            raise InvalidArgumentError(f"export: {where} must be a string, got {value!r}")
         return value
     if kind == "[uint8]":
         return bytes(value)
@@ -169,7 +169,7 @@ def _real_or_whole(kind: str, value: Any, where: str) -> float | int:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidArgumentError(f"export: {where} must be a number, got {value!r}")
     if kind == "float32":
-        # Infinity and NaN are numbers there.
+        # Infinity and NaN are valid float32 values.
         if _LARGEST < abs(value) != math.inf:
             raise InvalidArgumentError(f"export: {where} must be a float32, got {value!r}")
         return float(value)
@@ -180,7 +180,7 @@ def _real_or_whole(kind: str, value: Any, where: str) -> float | int:
 
 
 def _is_text(value: str) -> bool:
-    """Whether it has no half of a character, which JSON can have and UTF-8 cannot."""
+    """Whether a string has no unpaired surrogates, which JSON allows and UTF-8 does not."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -209,7 +209,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, memoryview):
         return list(value)
     if isinstance(value, np.ndarray):
-        # float32 in its shortest form: 127.5, not 127.5 and some more digits.
+        # The shortest float32 representation, 127.5 instead of the digits of a float64.
         return [float(str(x)) if value.dtype.kind == "f" else int(x) for x in value]
     if isinstance(value, float):
         return float(str(np.float32(value)))

@@ -1,4 +1,4 @@
-"""Metadata of a file that is read, kept in `assets.extra` of the SavedModel that is made of it."""
+"""Storage of a file's metadata in `assets.extra` of the SavedModel that is made from it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SIDES = ("input_tensor_metadata", "output_tensor_metadata")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the file had that a SavedModel was made of.
+    """The metadata of the file that a SavedModel was made from.
 
     Attributes:
-        document: its metadata.
+        document: the metadata.
         files: associated files by name.
-        names: names of inputs and of outputs of the first signature, in the order of the document.
+        names: inputs and outputs of the first signature, in the document's order.
     """
 
     document: Document
@@ -38,35 +38,35 @@ class Kept:
     names: tuple[tuple[str, ...], tuple[str, ...]]
 
     def of(self, program: Program) -> tuple[Document, dict[str, bytes]]:
-        """The document and its files, with the tensors in the order of a program."""
+        """The document with tensors in the order of a program, and its files."""
         document: Document = json.loads(json.dumps(self.document))
         subgraphs = document.get("subgraph_metadata") or [{}]
-        # What is said about other subgraphs is about the file that they were in.
+        # Other subgraphs of the original file are not part of the SavedModel.
         document["subgraph_metadata"] = subgraphs[:1]
         wanted = (list(program.inputs), list(program.outputs))
         for side, before, after in zip(_SIDES, self.names, wanted, strict=True):
             told = subgraphs[0].get(side) or []
             if len(told) != len(before) or set(after) - set(before):
-                subgraphs[0].pop(side, None)  # of another signature
+                subgraphs[0].pop(side, None)  # it describes another signature
             else:
                 subgraphs[0][side] = [told[before.index(name)] for name in after]
         return document, dict(self.files)
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a file by this name can stand in a folder, and in no other."""
+    """Whether a file of this name lies in the folder itself."""
     bad = not name or name in {".", "..", FILE} or "\0" in name or len(name.encode()) > 255
     return not bad and Path(name).name == name and "\\" not in name
 
 
 def keep(folder: Path, metadata: Metadata, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Write it into the folder of a SavedModel.
+    """Write metadata into the folder of a SavedModel.
 
     Args:
-        folder: of the SavedModel.
-        metadata: of the file.
-        inputs: names in the first signature, in the order of its subgraph.
-        outputs: likewise.
+        folder: the SavedModel.
+        metadata: the metadata.
+        inputs: names of the first signature's inputs, in the order of its subgraph.
+        outputs: names of its outputs, likewise.
     """
     place = folder / EXTRA_ASSETS_FOLDER
     place.mkdir(exist_ok=True)
@@ -78,10 +78,10 @@ def keep(folder: Path, metadata: Metadata, inputs: Sequence[str], outputs: Seque
 
 
 def kept_in(model: object) -> Kept | None:
-    """What the folder of a SavedModel has of a file that it was made of.
+    """The metadata in the folder of a SavedModel, or None.
 
     Raises:
-        DataLossError: it is damaged.
+        DataLossError: the metadata is damaged.
     """
     if not isinstance(model, (str, Path)):
         return None
@@ -95,7 +95,7 @@ def kept_in(model: object) -> Kept | None:
         names = tuple(map(str, told["inputs"])), tuple(map(str, told["outputs"]))
     except (ValueError, KeyError, TypeError, InvalidArgumentError) as error:
         raise DataLossError(
-            f"{place / FILE} is no metadata of a .tflite file: {error}\n  Try: remove it"
+            f"{place / FILE} is not the metadata of a .tflite file: {error}\n  Try: remove it"
         ) from None
     files = {
         name: (place / name).read_bytes()

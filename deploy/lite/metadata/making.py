@@ -1,4 +1,4 @@
-"""Metadata of what a model knows and a user says."""
+"""Metadata from a model and from the user."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pinnace.deploy.program.sources import Program
     from pinnace.framework.specs import TensorSpec
 
-# A document, or the path of one as JSON.
+# A document, or the path of a JSON file with one.
 Given: TypeAlias = "StrPath | Mapping[str, Any]"
-# A file, or one for each input by name.
+# A file, or a file for each input name.
 Vocabulary: TypeAlias = "StrPath | Mapping[str, StrPath]"
 
 _SIDES = ("input_tensor_metadata", "output_tensor_metadata")
@@ -38,16 +38,16 @@ _COLOURS = {1: "GRAYSCALE", 3: "RGB"}
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known about a model beside its signatures.
+    """Facts about a model beside its signatures.
 
     Attributes:
         labels: output of the first signature -> names of its entries.
-        pixels: input of the first signature -> what of pixels it takes.
-        is_found: whether the labels, and the pixels, were found and not given: then what the
-            metadata of a file that is read say is better.
+        pixels: input of the first signature -> its scaling of pixels.
+        is_found: whether the labels, and the pixels, were derived instead of given by the user: the
+            metadata of a file that was read then take precedence.
         vocabularies: input of the first signature -> name and bytes of its vocabulary.
-        given: what the user says, and the files that it names.
-        kept: what the file had that the model was read from.
+        given: the user's metadata.
+        kept: the metadata of the file that the model was read from.
     """
 
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -59,11 +59,11 @@ class Known:
 
 
 def read_given(given: Given) -> Metadata:
-    """What the user says: a document, and the files that it names, from beside it.
+    """Read the user's document, and the associated files beside it.
 
     Raises:
-        NotFoundError: one of the files is not there.
-        InvalidArgumentError: it is no such document.
+        NotFoundError: an associated file does not exist.
+        InvalidArgumentError: the document is not valid.
     """
     folder = Path()
     if isinstance(given, Mapping):
@@ -78,23 +78,23 @@ def read_given(given: Given) -> Metadata:
                 f"export: the metadata in {os.fspath(given)!r} must be JSON: {error}"
             ) from None
         folder = Path(given).parent
-    encoded(document)  # refuses what it may not have
+    encoded(document)  # checks the fields
     files = {}
     for one in files_of(document):
         place = folder / str(one.get("name") or "")
         if not place.is_file():
-            raise NotFoundError(f"export: the metadata name {str(place)!r}, which is no file")
+            raise NotFoundError(f"export: the metadata name {str(place)!r}, which does not exist")
         one["name"] = place.name
         files[place.name] = place.read_bytes()
     return Metadata(document, files)
 
 
 def vocabularies_of(given: Vocabulary | None, program: Program) -> dict[str, tuple[str, bytes]]:
-    """Input -> name and bytes of the file with its vocabulary.
+    """Input -> name and content of its vocabulary file.
 
     Raises:
-        InvalidArgumentError: there is no such input, or it is not clear which one is meant.
-        NotFoundError: a file is not there.
+        InvalidArgumentError: there is no such input, or it is ambiguous.
+        NotFoundError: a file does not exist.
     """
     if given is None:
         return {}
@@ -103,7 +103,7 @@ def vocabularies_of(given: Vocabulary | None, program: Program) -> dict[str, tup
         if len(names) != 1:
             told = ", ".join(f"{name} {spec.text}" for name, spec in program.inputs.items())
             raise InvalidArgumentError(
-                f"export: a vocabulary is of the one input of whole numbers or strings; there are "
+                f"export: a vocabulary needs exactly one input of integers or strings; there are "
                 f"{told}\n  Try: vocabulary={{NAME: FILE}}"
             )
         given = {names[0]: given}
@@ -111,7 +111,7 @@ def vocabularies_of(given: Vocabulary | None, program: Program) -> dict[str, tup
     for name, path in given.items():
         if name not in program.inputs:
             raise InvalidArgumentError(
-                f"export: a vocabulary is given for the input {name!r}; there are "
+                f"export: a vocabulary names the input {name!r}; there are "
                 f"{', '.join(program.inputs)}"
             )
         with explained("read", path):
@@ -124,14 +124,14 @@ def _takes_words(spec: TensorSpec) -> bool:
 
 
 def metadata_of(programs: Sequence[Program], known: Known) -> Metadata | None:
-    """The metadata of a file; None if nothing is known that its signatures do not say.
+    """The metadata of a file; None if nothing is known beyond its signatures.
 
     Args:
-        programs: one for each signature.
-        known: about the model.
+        programs: the program of each signature.
+        known: facts about the model.
 
     Raises:
-        InvalidArgumentError: two files have one name, or what the user says does not fit.
+        InvalidArgumentError: two files have one name, or the user's metadata contradict the model.
     """
     is_known = known.labels or known.pixels or known.vocabularies
     if not is_known and known.given is None and known.kept is None:
@@ -178,19 +178,19 @@ def _add_labels(
 
 
 class _Files:
-    """Associated files that are new, by name."""
+    """New associated files by name."""
 
     def __init__(self) -> None:
         self.found: dict[str, bytes] = {}
 
     def add(self, name: str, content: bytes) -> None:
-        """Take one.
+        """Add a file.
 
         Raises:
-            InvalidArgumentError: the name is none, or another file has it.
+            InvalidArgumentError: the name is not valid, or already taken.
         """
         if not is_plain_name(name):
-            raise InvalidArgumentError(f"export: {name!r} is no name for an associated file")
+            raise InvalidArgumentError(f"export: {name!r} is no valid name for an associated file")
         if self.found.get(name, content) != content:
             raise InvalidArgumentError(
                 f"export: two associated files have the name {name!r}; give one of them another"
@@ -206,7 +206,7 @@ def _describe_input(tensor: Document, spec: TensorSpec, pixels: Scaling | None) 
         "content_properties_type": "ImageProperties",
         "content_properties": {"color_space": _COLOURS.get(spec.shape[3] or 0, "UNKNOWN")},
     }
-    # As many of each, which MediaPipe wants, and one where the channels are alike.
+    # As many means as standard deviations, which MediaPipe requires; one if all channels are equal.
     channels = list(dict.fromkeys(_each(*pixels)))
     if len(channels) > 1:
         channels = list(_each(*pixels))
@@ -228,7 +228,7 @@ def _describe_input(tensor: Document, spec: TensorSpec, pixels: Scaling | None) 
 def told_by(
     metadata: Metadata, program: Program
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Scaling]]:
-    """The labels of outputs, and what of pixels inputs take, of which a document tells."""
+    """The labels of outputs and the scaling of image inputs in a document."""
     subgraph = metadata.document["subgraph_metadata"][0]
     pixels = {}
     for name, tensor in zip(program.inputs, subgraph[_SIDES[0]], strict=True):
@@ -278,7 +278,7 @@ def _replace_file(tensor: Document, name: str, kind: str, description: str) -> N
 
 
 def _merge(document: Document, given: Mapping[str, Any], program: Program) -> None:
-    """Put what the user says in the place of what is there; tensors by their names."""
+    """Overwrite entries of a document by the user's, with tensors matched by name."""
     for name, value in given.items():
         if name != "subgraph_metadata":
             document[name] = value
@@ -302,6 +302,6 @@ def _merge_tensors(
         )
     for index, one in enumerate(told):
         name = one.get("name")
-        # By the signature's names where they are those, else in its order.
+        # By name if all are names of the signature, else by position.
         place = names.index(name) if name in names else index
         own[place].update(one)

@@ -1,6 +1,6 @@
-"""Metadata in a file: a buffer named TFLITE_METADATA, and the associated files as a zip behind.
+"""Metadata in a file: the buffer TFLITE_METADATA, and associated files as a zip archive behind it.
 
-Any program that opens zip archives sees the files; an interpreter does not look behind its tables.
+Programs for zip archives can open the file; interpreters ignore the data behind the tables.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.metadata.document import Document
 
 BUFFER = "TFLITE_METADATA"
-# The earliest day that an archive knows: the same files are the same bytes.
+# The earliest date of a zip archive, so that equal files give equal bytes.
 _DAY = (1980, 1, 1, 0, 0, 0)
-# What is taken out of an archive, beside the file itself: it may be packed a thousandfold. Of other
-# ways to pack than these, Python unpacks whole blocks, however much is asked for.
+# The limit of unpacked files, as a multiple of the file's size and an allowance, since deflate may
+# compress a thousandfold. For other compressions, Python decompresses whole blocks at once.
 _TIMES, _SLACK = 8, 1 << 22
-# A member is some dozens of bytes there, and many times as much as an object.
+# A member takes some dozens of bytes in the archive, and many times that as an object.
 _MEMBER, _MOST_MEMBERS = b"PK\1\2", 10_000
 _KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-# What Python's reader of archives says of one that is damaged.
+# Errors of Python's zip reader for damaged archives.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError)
 _READ_FOR_ALL = 0o644 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a file tells about itself.
+    """The metadata of a file.
 
     Attributes:
-        document: the fields of a ModelMetadata.
-        files: associated files by name; those that the document names and the archive has.
+        document: the fields of its ModelMetadata.
+        files: associated files by name, as far as both document and archive have them.
     """
 
     document: Document
@@ -51,14 +51,14 @@ class Metadata:
 
 
 def packed(content: bytes, metadata: Metadata) -> bytes:
-    """A file with metadata, in the place of what it had.
+    """A file with its metadata replaced.
 
     Args:
-        content: of a .tflite file.
-        metadata: what it gets.
+        content: the .tflite file.
+        metadata: the new metadata.
 
     Raises:
-        InvalidArgumentError: the document has fields that there are not.
+        InvalidArgumentError: the document has unknown fields.
     """
     told = encoded(metadata.document)
 
@@ -78,20 +78,20 @@ def packed(content: bytes, metadata: Metadata) -> bytes:
         for name, data in metadata.files.items():
             one = zipfile.ZipInfo(name, _DAY)
             one.external_attr = _READ_FOR_ALL
-            file.writestr(one, data)  # not packed: readers map the file into memory
+            file.writestr(one, data)  # stored uncompressed, since readers map the file
     return archive.getvalue()
 
 
 def unpacked(content: Content, where: str) -> Metadata | None:
-    """The metadata of a file; None if it has none.
+    """The metadata of a file, or None.
 
     Args:
         content: the file.
         where: its path, for errors.
 
     Raises:
-        InvalidArgumentError: it is no .tflite file.
-        DataLossError: it, its metadata or its archive is damaged.
+        InvalidArgumentError: the content is not a .tflite file.
+        DataLossError: the file, its metadata or its archive is damaged.
     """
     root = parsed(content, where)
     for one in root.list("metadata"):
@@ -99,7 +99,7 @@ def unpacked(content: Content, where: str) -> Metadata | None:
             continue
         buffers = root.list("buffers")
         if one["buffer"] >= len(buffers):
-            raise DataLossError(f"{where} is damaged: its metadata are in no buffer")
+            raise DataLossError(f"{where} is damaged: its metadata buffer does not exist")
         data = buffers[one["buffer"]].list("data")
         if not len(data):
             return None
@@ -109,7 +109,7 @@ def unpacked(content: Content, where: str) -> Metadata | None:
 
 
 def _archive(content: Content, where: str, document: Document) -> dict[str, bytes]:
-    """The files that a document names, as far as they are there."""
+    """The associated files that both the document and the archive have."""
     names = dict.fromkeys(str(one.get("name") or "") for one in files_of(document))
     whole = bytes(content)
     file = io.BytesIO(whole)
@@ -127,13 +127,13 @@ def _archive(content: Content, where: str, document: Document) -> dict[str, byte
                     continue
                 if inside[name].compress_type not in _KINDS:
                     raise DataLossError(
-                        f"{where}: its associated file {name!r:.120} is packed in another way than "
+                        f"{where}: its associated file {name!r:.120} has a compression other than "
                         "stored or deflated"
                     )
                 left -= inside[name].file_size
                 if left < 0:
                     raise DataLossError(
-                        f"{where}: its associated files have more than {most} bytes, which is too "
+                        f"{where}: its associated files exceed {most} bytes, which is too "
                         f"much for a file of {len(content)}"
                     )
                 with archive.open(inside[name]) as one:
@@ -145,11 +145,11 @@ def _archive(content: Content, where: str, document: Document) -> dict[str, byte
 
 
 def check_readable(content: bytes, metadata: Metadata) -> None:
-    """Hold what was written against what is read of it.
+    """Compare written metadata with what is read back.
 
     Raises:
-        InternalError: it is something else.
+        InternalError: they differ.
     """
     read = unpacked(content, "the file")
     if read is None or dict(read.files) != dict(metadata.files):
-        raise InternalError("export: the metadata that were written are not read back")
+        raise InternalError("export: the metadata read back differ from those written")

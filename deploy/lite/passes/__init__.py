@@ -1,6 +1,6 @@
-"""Fusions of several operators, found after each was written by itself.
+"""Passes over a converted subgraph, which fuse and remove operators.
 
-`cleaning` drops what nothing takes and what changes nothing, `fusing` moves factors, sums and
-activations into the operator before them, `padding` and `scaled_inputs` zeros, factors and sums
-into the one behind them.
+`cleaning` drops operators without users and those that change nothing, `fusing` merges factors,
+sums and activations into the operator before them, `padding` and `scaled_inputs` merge zeros,
+factors and sums into the operator behind them.
 """

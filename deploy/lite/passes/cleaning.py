@@ -1,4 +1,4 @@
-"""Operators that nothing needs, and those that change nothing."""
+"""Removal of operators without users, and of operators that change nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pinnace.framework.shapes import Shape
 if TYPE_CHECKING:
     from pinnace.deploy.lite.ir.model import Operator, Subgraph
 
-# They change something beside their outputs.
+# Operators with effects beside their outputs.
 _EFFECTS = {"ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE_IMPORT"}
 
 
 def without_dead(subgraph: Subgraph) -> None:
-    """Drop operators whose outputs nothing takes."""
+    """Drop operators whose outputs have no users."""
     wanted = {id(x) for x in subgraph.outputs}
     kept: list[Operator] = []
     for operator in reversed(subgraph.operators):
@@ -30,7 +30,7 @@ def without_dead(subgraph: Subgraph) -> None:
 
 
 def without_idle(subgraph: Subgraph) -> int:
-    """Drop moves that change nothing, and join those that follow each other; how many."""
+    """Drop moves that change nothing, and join consecutive ones; return how many were dropped."""
     uses = Uses(subgraph)
     count = 0
     for operator in list(subgraph.operators):
@@ -42,7 +42,7 @@ def without_idle(subgraph: Subgraph) -> int:
 
 
 def _can_go(uses: Uses, operator: Operator) -> bool:
-    """Whether its input can stand for its output: not both are seen from outside."""
+    """Whether its input can replace its output: at most one of them is visible outside."""
     given, made = operator.inputs[0], operator.outputs[0]
     if id(made) not in uses.results:
         return True
@@ -65,7 +65,7 @@ def _reshape(uses: Uses, operator: Operator) -> int:
         given = source
     is_same = given.shape == made.shape and given.shape.is_fully_defined()
     if not is_same and given.rank == made.rank and given.rank:
-        # One unknown size, and all others are the same: it is that of before.
+        # All sizes but one unknown one are equal, so the unknown one is unchanged.
         pairs = list(zip(given.shape, made.shape, strict=True))
         is_same = all(a == b for a, b in pairs) and list(given.shape).count(None) == 1
     if is_same and _can_go(uses, operator):

@@ -1,4 +1,4 @@
-"""Factors, sums and activations that the operator before them can do itself."""
+"""Fusion of factors, sums and activations into the operator before them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.ir.model import Model, Operator, Subgraph
     from pinnace.framework.tensor import Array
 
-# Operator -> the axis of its weights that is that of the output's channels.
+# Operator -> the axis of its weights that holds the output channels.
 _WEIGHED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 0}
 _WEIGHTS = {"TRANSPOSE_CONV": 1}
 _BIAS = {"TRANSPOSE_CONV": 3}
@@ -29,7 +29,7 @@ _ACTIVATION = "fused_activation_function"
 
 
 def improve(model: Model) -> None:
-    """Fewer operators for the same numbers."""
+    """Apply all passes to a model, so that fewer operators compute the same results."""
     for subgraph in model.subgraphs():
         without_dead(subgraph)
         _clips(subgraph)
@@ -45,7 +45,7 @@ def improve(model: Model) -> None:
 
 
 def _clips(subgraph: Subgraph) -> None:
-    """MAXIMUM(MINIMUM(x, 6), 0) as RELU6, MAXIMUM(x, 0) as RELU."""
+    """Replace MAXIMUM(MINIMUM(x, 6), 0) by RELU6, and MAXIMUM(x, 0) by RELU."""
     uses = Uses(subgraph)
     for operator in list(subgraph.operators):
         if operator.kind != "MAXIMUM" or operator.outputs[0].dtype is not dtypes.float32:
@@ -71,7 +71,7 @@ def _clips(subgraph: Subgraph) -> None:
 
 
 def _with_number(operator: Operator) -> tuple[Tensor | None, float | None]:
-    """The tensor and the scalar that an operator takes."""
+    """The tensor and the scalar of a binary operator."""
     for x, y in (operator.inputs, operator.inputs[::-1]) if len(operator.inputs) == 2 else ():
         if x is not None and y is not None and y.data is not None and y.data.size == 1:
             return x, float(y.data.reshape(-1)[0])
@@ -79,7 +79,7 @@ def _with_number(operator: Operator) -> tuple[Tensor | None, float | None]:
 
 
 def _dilations(subgraph: Subgraph) -> None:
-    """SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND as one that is dilated."""
+    """Replace SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND by one dilated convolution."""
     uses = Uses(subgraph)
     for operator in list(subgraph.operators):
         if operator.kind not in {"CONV_2D", "DEPTHWISE_CONV_2D"}:
@@ -124,7 +124,7 @@ def _is_dilation(uses: Uses, operator: Operator, before: Operator, after: Operat
 
 
 def _is_padding_of(operator: Operator, rates: list[int], pads: Array, crops: Array) -> bool:
-    """Whether the padding is that of SAME, and what else was padded is cut off again."""
+    """Whether the padding is that of SAME, and any other padding is cropped again."""
     weights = operator.inputs[1]
     if weights is None:
         return False
@@ -139,7 +139,7 @@ def _is_padding_of(operator: Operator, rates: list[int], pads: Array, crops: Arr
 
 
 def _unflatten(subgraph: Subgraph) -> None:
-    """RESHAPE, FULLY_CONNECTED, RESHAPE as FULLY_CONNECTED of all axes."""
+    """Replace RESHAPE, FULLY_CONNECTED, RESHAPE by one FULLY_CONNECTED of higher rank."""
     uses = Uses(subgraph)
     for operator in list(subgraph.operators):
         if operator.kind != "FULLY_CONNECTED" or operator.options.get("keep_num_dims"):
@@ -187,7 +187,7 @@ def _behind(uses: Uses, operator: Operator) -> Operator | None:
 
 
 def _affine(subgraph: Subgraph) -> None:
-    """Factors into weights, sums into the bias."""
+    """Merge factors into weights, and sums into biases."""
     uses = Uses(subgraph)
     for operator in list(subgraph.operators):
         if operator.kind not in _WEIGHED or operator.options.get(_ACTIVATION):
@@ -197,7 +197,7 @@ def _affine(subgraph: Subgraph) -> None:
 
 
 def _absorbed(uses: Uses, operator: Operator) -> bool:
-    """Take in what follows, if it is a factor or a sum by channel."""
+    """Merge the operator's user if it multiplies or adds one number per channel."""
     made = operator.outputs[0]
     after = uses.only_taker(made)
     if after is None or after.kind not in {"ADD", "SUB", "MUL", "DIV"}:
@@ -228,7 +228,7 @@ def _absorbed(uses: Uses, operator: Operator) -> bool:
 
 
 def _factor_and_bias(after: Operator, made: Tensor, bias: Array) -> tuple[Array, Array] | None:
-    """The factor of the weights, and the new bias; None if it cannot be."""
+    """The factor of the weights and the new bias; None if the operators cannot be merged."""
     numbers = _by_channel(after, made, len(bias))
     is_first = after.inputs[0] is made
     if numbers is None or (after.kind == "DIV" and not is_first):
@@ -249,7 +249,7 @@ def _factor_and_bias(after: Operator, made: Tensor, bias: Array) -> tuple[Array,
 
 
 def _by_channel(after: Operator, made: Tensor, channels: int) -> Array | None:
-    """The numbers that stand beside a tensor, one for each of its channels."""
+    """The constant operand beside a tensor, as one number per channel."""
     other = after.inputs[1] if after.inputs[0] is made else after.inputs[0]
     if other is None or other.data is None or other is made:
         return None
@@ -261,7 +261,7 @@ def _by_channel(after: Operator, made: Tensor, channels: int) -> Array | None:
 
 
 def _activations(subgraph: Subgraph) -> None:
-    """RELU and RELU6 into the operator before them."""
+    """Merge RELU and RELU6 into the operator before them."""
     uses = Uses(subgraph)
     for operator in list(subgraph.operators):
         label = _FUSED.get(operator.kind)

@@ -1,4 +1,4 @@
-"""Zeros that are padded before a convolution, which the convolution can put there itself."""
+"""Fusion of zero padding into the convolution behind it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SIDES = ("h", "w")
 
 
 def without_padding(subgraph: Subgraph) -> None:
-    """PAD and a convolution without padding as one with the padding SAME, where that is the same.
+    """Replace PAD and a VALID convolution by a SAME one if they pad alike.
 
-    Keras' applications pad (0, 1) by themselves before strides of two, and so does SAME for sizes
-    that are even.
+    Keras' applications pad (0, 1) before convolutions of stride 2, which equals SAME for even
+    sizes.
     """
     uses = Uses(subgraph)
     for operator in subgraph.operators:
@@ -35,7 +35,7 @@ def without_padding(subgraph: Subgraph) -> None:
 
 
 def _is_same(operator: Operator, pad: Operator) -> bool:
-    """Whether the padding SAME puts as many zeros at every side."""
+    """Whether SAME pads the same number of zeros on every side."""
     x, pairs = pad.inputs
     weights = operator.inputs[1]
     if x is None or x.rank != 4 or pairs is None or pairs.data is None or weights is None:
@@ -52,7 +52,7 @@ def _is_same(operator: Operator, pad: Operator) -> bool:
 def _of_same(
     operator: Operator, x: Tensor, weights: Tensor, axis: int, side: str
 ) -> list[int] | None:
-    """What SAME puts before and behind an axis; None if its size is unknown."""
+    """The zeros that SAME puts before and behind an axis; None if its size is unknown."""
     size, window = x.shape[1 + axis], weights.shape[_WINDOWS[operator.kind][axis]]
     if size is None or window is None:
         return None

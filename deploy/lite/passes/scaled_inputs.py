@@ -1,4 +1,4 @@
-"""Factors and sums before a product with a matrix, which its weights and bias can do."""
+"""Fusion of factors and sums into the weights and bias of the matrix product behind them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 _KINDS = {"ADD", "SUB", "MUL", "DIV"}
-# Of numbers whose size is about 1: with a much larger one the product would be a small difference
-# of large numbers, which float32 has fewer digits for.
+# The bound for inputs of magnitude 1: beyond it, the product would be a small difference of large
+# numbers, for which float32 has too few digits.
 _LARGEST_SUM = 4.0
 
 
 def without_scaling(subgraph: Subgraph) -> None:
-    """`Rescaling` and `Normalization` before a dense layer as other weights of it."""
+    """Merge `Rescaling` and `Normalization` into the weights of the dense layer behind them."""
     uses = Uses(subgraph)
     for operator in list(subgraph.operators):
         if operator.kind == "FULLY_CONNECTED" and _is_own(uses, operator):
@@ -32,7 +32,7 @@ def without_scaling(subgraph: Subgraph) -> None:
 
 
 def _is_own(uses: Uses, operator: Operator) -> bool:
-    """Whether its weights are real constants that nothing else takes."""
+    """Whether its weights are float constants that no other operator uses."""
     weights, bias = operator.inputs[1], _bias(operator)
     return (
         weights is not None
@@ -48,7 +48,7 @@ def _bias(operator: Operator) -> Tensor | None:
 
 
 def _absorb(uses: Uses, operator: Operator) -> None:
-    """Take in what stands before an operator, as far as it is factors and sums by column."""
+    """Merge the factors and sums per column before an operator into its weights and bias."""
     weights, old = operator.inputs[1], _bias(operator)
     if weights is None:
         return
@@ -82,7 +82,7 @@ def _absorb(uses: Uses, operator: Operator) -> None:
 def _step(
     uses: Uses, operator: Operator, made: Tensor, columns: int
 ) -> tuple[Array, Array, Tensor] | None:
-    """The factor and the sum of a step, and what it takes; None if it is another kind of step."""
+    """The factor and summand of an operator, and its input; None for other kinds of operators."""
     if operator.kind not in _KINDS or operator.options.get("fused_activation_function"):
         return None
     if not uses.is_inner(made) or made.dtype is not dtypes.float32:

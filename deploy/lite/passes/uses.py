@@ -1,4 +1,4 @@
-"""Who makes a tensor, and who takes it."""
+"""Producers and users of tensors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class Uses:
-    """The operators around each tensor of a subgraph; it is kept up to date by `replace`.
+    """The producer and users of each tensor of a subgraph, kept up to date by `replace`.
 
     Args:
-        subgraph: whose operators are changed in place.
+        subgraph: the subgraph; its operators are changed in place.
     """
 
     def __init__(self, subgraph: Subgraph) -> None:
@@ -28,20 +28,20 @@ class Uses:
                     self.takers.setdefault(id(x), []).append(operator)
 
     def maker(self, x: Tensor | None) -> Operator | None:
-        """The operator that gives a tensor; None for arguments and constants."""
+        """The operator that produces a tensor; None for arguments and constants."""
         return None if x is None else self.makers.get(id(x))
 
     def only_taker(self, x: Tensor) -> Operator | None:
-        """The one operator that takes a tensor, if it is no result either."""
+        """The only user of a tensor; None if there are several, or if it is a result."""
         found = self.takers.get(id(x), [])
         return found[0] if len(found) == 1 and id(x) not in self.results else None
 
     def is_inner(self, x: Tensor) -> bool:
-        """Whether one operator takes a tensor, and nothing else does."""
+        """Whether a tensor has exactly one user and is no result."""
         return self.only_taker(x) is not None
 
     def replace(self, x: Tensor, y: Tensor) -> None:
-        """Everything that takes `x` takes `y`, results too."""
+        """Replace `x` by `y` in all operators and results."""
         for operator in self.takers.pop(id(x), []):
             operator.inputs = [y if one is x else one for one in operator.inputs]
             self.takers.setdefault(id(y), []).append(operator)
@@ -52,7 +52,7 @@ class Uses:
             self.results.discard(id(x))
 
     def drop(self, operator: Operator) -> None:
-        """Take an operator out; nothing may take what it gives."""
+        """Remove an operator whose outputs have no users."""
         self.subgraph.operators.remove(operator)
         for x in operator.inputs:
             if x is not None:
@@ -63,7 +63,7 @@ class Uses:
             self.makers.pop(id(made), None)
 
     def take_over(self, before: Operator, after: Operator) -> None:
-        """`before` gives what `after` gave, and `after` goes."""
+        """Let `before` produce the outputs of `after`, and remove `after`."""
         (old,), (new,) = before.outputs, after.outputs
         self.drop(after)
         before.outputs = [new]

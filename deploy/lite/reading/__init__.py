@@ -1,1 +1,1 @@
-"""A .tflite file back to ops: what it holds, then each operator as what it computes."""
+"""Reads .tflite files: first their contents as data, then each operator as ops of TensorFlow."""

@@ -1,4 +1,4 @@
-"""Constants as they stand in the file: numbers, halves of bytes, texts, and what zeros left out."""
+"""Decoding of constants: numbers, packed integers of 2 or 4 bits, strings, sparse tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 _FORMATS = lite_schema.ENUMS["DimensionType"]
-# How much larger than what is stored a sparse tensor may be, dense.
+# The largest ratio of a dense tensor's size to that of its sparse form.
 _MOST_TIMES = 1000
 _SLACK = 1 << 16
 
@@ -31,31 +31,32 @@ def decoded(
     sparsity: Parsed | None,
     where: str,
 ) -> Array:
-    """The numbers of a constant.
+    """Decode a constant.
 
     Args:
         raw: its bytes.
         sizes: its shape.
-        dtype: of its elements.
-        bits: of one in the file.
-        sparsity: how it leaves zeros out, None if it does not.
-        where: the tensor, for errors.
+        dtype: the element type.
+        bits: the size of an element in the file.
+        sparsity: the sparse format; None for a dense tensor.
+        where: the tensor's name, for errors.
 
     Raises:
-        DataLossError: there are too many bytes, or too few.
-        UnimplementedError: what is stored is no tensor.
+        DataLossError: the bytes do not match the shape.
+        UnimplementedError: the constant is a resource.
     """
     if dtype is dtypes.string:
         return _texts(raw, sizes, where)
     if dtype is dtypes.resource:
-        raise UnimplementedError(f"{where} is a constant resource, which nothing is")
+        raise UnimplementedError(f"{where} is a constant of type resource")
     count = math.prod(sizes)
     if sparsity is not None:
         flat = _unpacked(raw, dtype, bits, 8 * len(raw) // bits)
         return _dense(flat, sizes, sparsity, where)
     if (count * bits + 7) // 8 != len(raw):
         raise DataLossError(
-            f"{where} has {len(raw)} bytes, and {list(sizes)} elements of {bits} bits"
+            f"{where} has {len(raw)} bytes, which do not match its shape {list(sizes)} of elements "
+            f"of {bits} bits"
         )
     return _unpacked(raw, dtype, bits, count).reshape(sizes)
 
@@ -67,7 +68,7 @@ def _unpacked(raw: memoryview, dtype: dtypes.DType, bits: int, count: int) -> Ar
             truths: Array = np.frombuffer(raw, np.uint8, count) != 0
             return truths
         return np.frombuffer(raw, kind, count)
-    # The first is in the lowest bits.
+    # The first element is in the lowest bits.
     octets = np.frombuffer(raw, np.uint8)
     parts = [(octets >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
     found = np.stack(parts, axis=-1).reshape(-1)[:count]
@@ -79,13 +80,13 @@ def _unpacked(raw: memoryview, dtype: dtypes.DType, bits: int, count: int) -> Ar
 
 
 def _texts(raw: memoryview, sizes: Sequence[int], where: str) -> Array:
-    """A number of strings: their count, the bounds of each, and then all of them."""
+    """Decode strings: their number, the offsets of each, and then all bytes."""
     count = int(np.frombuffer(raw, "<i4", 1)[0]) if len(raw) >= 4 else -1
     if count != math.prod(sizes) or 4 * (count + 2) > len(raw):
-        raise DataLossError(f"{where} has not the strings that its shape {list(sizes)} is of")
+        raise DataLossError(f"{where}: its strings do not match its shape {list(sizes)}")
     ends = np.frombuffer(raw, "<i4", count + 1, 4).tolist()
     if ends != sorted(ends) or ends[0] < 0 or ends[-1] > len(raw):
-        raise DataLossError(f"{where} has strings that lie outside of it")
+        raise DataLossError(f"{where} has strings with offsets outside its data")
     found = np.empty(count, object)
     for index in range(count):
         found[index] = bytes(raw[ends[index] : ends[index + 1]])
@@ -93,21 +94,21 @@ def _texts(raw: memoryview, sizes: Sequence[int], where: str) -> Array:
 
 
 def _dense(values: Array, sizes: Sequence[int], table: Parsed, where: str) -> Array:
-    """A sparse tensor with its zeros; blocks inside of it are axes behind its own."""
+    """Expand a sparse tensor; the axes of blocks follow its own."""
     rank = len(sizes)
     order = [int(n) for n in table.list("traversal_order")]
     blocks = [int(n) for n in table.list("block_map")]
     levels: Sequence[Parsed] = table.list("dim_metadata")
     total = rank + len(blocks)
     if sorted(order) != list(range(total)) or len(levels) != total or total > 2 * rank:
-        raise DataLossError(f"{where} is sparse, and the order of its axes is none")
+        raise DataLossError(f"{where} is sparse, and its traversal order is no permutation")
     if len(set(blocks)) < len(blocks) or not set(blocks) <= set(range(rank)):
-        raise DataLossError(f"{where} is sparse in blocks along axes that it has not")
+        raise DataLossError(f"{where} is sparse, and its block map names axes that do not exist")
     if math.prod(sizes) > _MOST_TIMES * len(values) + _SLACK:
-        raise DataLossError(f"{where} has {len(values)} numbers for the shape {list(sizes)}")
+        raise DataLossError(f"{where} has {len(values)} elements for the shape {list(sizes)}")
     places, counts = _places(levels, len(values), where)
     if len(places) != len(values):
-        raise DataLossError(f"{where} has {len(values)} numbers, and {len(places)} places for them")
+        raise DataLossError(f"{where} has {len(values)} elements and {len(places)} indices")
     by_axis = dict(zip(order, range(total), strict=True))
     index = []
     for axis in range(rank):
@@ -116,7 +117,7 @@ def _dense(values: Array, sizes: Sequence[int], table: Parsed, where: str) -> Ar
             inner = by_axis[rank + blocks.index(axis)]
             at = at * counts[inner] + places[:, inner]
         if len(at) and not 0 <= int(at.max(initial=0)) < max(sizes[axis], 1):
-            raise DataLossError(f"{where} has a number outside of its shape {list(sizes)}")
+            raise DataLossError(f"{where} has an index outside its shape {list(sizes)}")
         index.append(at)
     found = np.zeros(sizes, values.dtype)
     found[tuple(index)] = values
@@ -124,14 +125,14 @@ def _dense(values: Array, sizes: Sequence[int], table: Parsed, where: str) -> Ar
 
 
 def _places(levels: Sequence[Parsed], most: int, where: str) -> tuple[Array, list[int]]:
-    """Where each number stands, by level; how many places a level has."""
+    """The indices of all elements, a column per level, and the size of each level."""
     rows: Any = np.zeros((1, 0), np.int64)
     counts = []
     for level in levels:
         if level["format"] == _FORMATS["DENSE"]:
             size = level["dense_size"]
             if size < 0 or len(rows) * size > max(most, 1):
-                raise DataLossError(f"{where} is sparse, and has more places than numbers")
+                raise DataLossError(f"{where} is sparse, and has more indices than elements")
             inner = np.tile(np.arange(size), len(rows))
             rows = np.column_stack([np.repeat(rows, size, axis=0), inner])
             counts.append(size)
@@ -146,7 +147,7 @@ def _places(levels: Sequence[Parsed], most: int, where: str) -> tuple[Array, lis
             or len(indices) > max(most, 1)
             or indices.min(initial=0) < 0
         ):
-            raise DataLossError(f"{where} is sparse, and its segments do not fit")
+            raise DataLossError(f"{where} is sparse, and its segments are inconsistent")
         rows = np.column_stack([np.repeat(rows, lengths, axis=0), indices])
         counts.append(int(indices.max(initial=0)) + 1)
     return rows, counts

@@ -1,4 +1,4 @@
-"""The contents of a .tflite file as data: every number in it that leads somewhere was checked."""
+"""The contents of a .tflite file as data, with every index and offset checked."""
 
 from __future__ import annotations
 
@@ -23,39 +23,40 @@ if TYPE_CHECKING:
 
 _CODES = lite_schema.ENUMS["TensorType"]
 _KINDS = {number: kind for kind, number in NUMBERS.items()}
-# Types of fewer bits than a byte are kept as those of a byte.
+# Packed types are unpacked to the type of 8 bits.
 _PACKED = {"INT4": dtypes.int8, "INT2": dtypes.int8, "UINT4": dtypes.uint8}
 _DTYPES = {number: dtype for dtype, number in TYPES.items()}
 _DTYPES |= {_CODES[name]: dtype for name, dtype in _PACKED.items()}
 _BITS = {_CODES["INT4"]: 4, _CODES["INT2"]: 2, _CODES["UINT4"]: 4}
-# What is no view into the file, and how many times the file all of that may be.
+# Types that are copied instead of viewed, and the limit of all copies, as a multiple of the file's
+# size and an allowance beside it.
 _COPIED = frozenset({dtypes.bool, dtypes.string})
 _TIMES, _SLACK = 32, 1 << 21
-_TEXT = 64  # bytes of an object, about
-_VERSION = 3  # of the schema: all files that there are
+_TEXT = 64  # approximate size of a bytes object
+_VERSION = 3  # the only version of the schema
 _MOST_AXES = 32
 _MOST_SIZE = (1 << 31) - 1
-_SUBGRAPH_FIELDS = "subgraph"  # what fields that number subgraphs have in their name
+_SUBGRAPH_FIELDS = "subgraph"  # part of the names of options that hold subgraph indices
 
 
 def read_content(data: Content, where: str, naming: Naming = Naming.OWN) -> Model:
-    """The model in a file.
+    """Read the model in a file.
 
-    Constants are views into the file, where they need no unpacking.
+    Constants are views into the file unless they must be unpacked.
 
     Args:
         data: the file.
         where: its path, for errors.
-        naming: which names its signatures have.
+        naming: which signatures and names to use.
 
     Returns:
-        Its subgraphs, each reached from a signature; without signatures in the file, one named
-        `serving_default` for the first subgraph.
+        The model with all subgraphs that signatures reach. A file without signatures gets one named
+        `serving_default` for its first subgraph.
 
     Raises:
-        InvalidArgumentError: it is no .tflite file.
-        DataLossError: it is damaged.
-        UnimplementedError: it holds what is not read here.
+        InvalidArgumentError: the content is not a .tflite file.
+        DataLossError: the file is damaged.
+        UnimplementedError: the file has types that are not supported.
     """
     return _Reader(data, where).model(naming)
 
@@ -65,7 +66,7 @@ def _width(dtype: dtypes.DType) -> int:
 
 
 class _Reader:
-    """The parts of a file, by their numbers."""
+    """The parts of a file by index."""
 
     def __init__(self, data: Content, where: str) -> None:
         self.data = data
@@ -80,7 +81,7 @@ class _Reader:
         raise DataLossError(f"{self.where} is damaged: {what}")
 
     def model(self, naming: Naming) -> Model:
-        """Everything, with references in the place of numbers."""
+        """The whole model, with references in place of indices."""
         root = self.root
         if root["version"] != _VERSION:
             raise InvalidArgumentError(
@@ -104,7 +105,7 @@ class _Reader:
         return Model(found, root["description"] or "")
 
     def _messages(self) -> list[Signature]:
-        """Of SignatureDefs in the metadata."""
+        """The signatures of SignatureDefs in the metadata."""
         for one in self.root.list("metadata"):
             if one["name"] == METADATA:
                 buffer = self.entry(self.root.list("buffers"), one["buffer"], "buffer")
@@ -113,7 +114,7 @@ class _Reader:
         return []
 
     def entry(self, values: Sequence[Any], index: int, what: str) -> Any:
-        """An entry of a list, by a number of the file."""
+        """An element of a list by an index from the file."""
         if not 0 <= index < len(values):
             self.damaged(f"{what} {index} does not exist: there are {len(values)}")
         return values[index]
@@ -125,21 +126,21 @@ class _Reader:
             kinds = {number: kind for kind, number in _CODES.items()}
             kind = kinds.get(table["type"], f"number {table['type']}")
             raise UnimplementedError(
-                f"{self.where}: tensor {name!r:.120} has elements of the type {kind}, which are "
-                "not read"
+                f"{self.where}: tensor {name!r:.120} has the element type {kind}, which is not read"
             )
         sizes = self._sizes(table.list("shape"), name, least=0)
         signature = table.list("shape_signature")
         if len(signature):
             told = self._sizes(signature, name, least=-1)
             if len(told) != len(sizes):
-                self.damaged(f"tensor {name!r:.120} has two shapes, of different lengths")
+                self.damaged(f"tensor {name!r:.120} has two shapes of different rank")
             shape = Shape([None if n < 0 else n for n in told])
         else:
             shape = Shape(sizes)
         if table["external_buffer"]:
             raise UnimplementedError(
-                f"{self.where}: the numbers of tensor {name!r:.120} are in another file"
+                f"{self.where}: the data of tensor {name!r:.120} is in another file; it must be in "
+                "the file itself"
             )
         data = self._constant(table, sizes, dtype, name)
         quantization = self._quantization(table["quantization"], shape, name)
@@ -172,18 +173,18 @@ class _Reader:
         return self.decoded[key]
 
     def _take(self, size: int, name: str) -> None:
-        """Refuse constants of which copies would take many times the file."""
+        """Refuse a constant if all copies together exceed the allowance."""
         self.left -= size
         if self.left < 0:
-            self.damaged(f"tensor {name!r:.120} and others take many times its size")
+            self.damaged(f"tensor {name!r:.120} and others take many times the file's size")
 
     def _bytes(self, buffer: Parsed) -> memoryview:
-        """Of a buffer in the table, or behind it: a file of more than 2 GiB has them there."""
+        """The bytes of a buffer, which are outside the flatbuffer in files beyond 2 GiB."""
         start, size = buffer["offset"], buffer["size"]
-        if start <= 1:  # 1 stands for "will be told"
+        if start <= 1:  # 1 is the placeholder of an offset
             return memoryview(buffer.list("data") or b"")
         if start + size > len(self.data):
-            self.damaged(f"a buffer of {size} bytes at {start} ends behind the file")
+            self.damaged(f"a buffer of {size} bytes at {start} extends beyond the end of the file")
         return memoryview(self.data)[start : start + size]
 
     def _quantization(self, table: Parsed | None, shape: Shape, name: str) -> Quantization | None:
@@ -201,7 +202,7 @@ class _Reader:
         axis = table["quantized_dimension"]
         count = len(scales)
         if not all(math.isfinite(s) and s >= 0 for s in scales):
-            self.damaged(f"tensor {name!r:.120} has a scale that is no positive number")
+            self.damaged(f"tensor {name!r:.120} has a scale that is not positive")
         if len(zeros) == 1:
             zeros = zeros * count
         is_whole = count == 1 or (0 <= axis < len(shape.dims or ()) and shape[axis] == count)
@@ -211,11 +212,11 @@ class _Reader:
                 f"zero points along axis {axis}"
             )
         if any(abs(zero) > _MOST_SIZE for zero in zeros):
-            self.damaged(f"tensor {name!r:.120} has a zero point that no whole number of it is")
+            self.damaged(f"tensor {name!r:.120} has a zero point outside the range of its type")
         return Quantization(tuple(float(s) for s in scales), tuple(zeros), axis if count > 1 else 0)
 
     def _fill(self, index: int, table: Parsed) -> None:
-        """Give a subgraph what it takes, does and gives."""
+        """Set the inputs, outputs and operators of a subgraph."""
         subgraph, tensors = self.subgraphs[index], self.tensors[index]
 
         def named(places: Sequence[int], what: str) -> list[Tensor]:
@@ -224,7 +225,7 @@ class _Reader:
         subgraph.inputs += named(table.list("inputs"), "the subgraph's input")
         subgraph.outputs += named(table.list("outputs"), "the subgraph's output")
         if len({id(one) for one in subgraph.inputs}) < len(subgraph.inputs):
-            self.damaged("a subgraph takes one tensor twice")
+            self.damaged("a subgraph has a tensor twice among its inputs")
         subgraph.operators += [self._operator(one, tensors) for one in table.list("operators")]
 
     def _operator(self, table: Parsed, tensors: list[Tensor]) -> Operator:
@@ -261,17 +262,17 @@ class _Reader:
         start, size = table["large_custom_options_offset"], table["large_custom_options_size"]
         if start > 1:
             if start + size > len(self.data):
-                self.damaged("the options of an operator end behind the file")
+                self.damaged("the options of an operator extend beyond the end of the file")
             return bytes(self.data[start : start + size])
         return bytes(table.list("custom_options"))
 
     def _options(self, kind: str, table: Parsed | None) -> dict[str, Any]:
-        """All options of an operator, defaults for those that are left out."""
+        """All options of an operator, with defaults for those that are left out."""
         wanted = options_of(kind)
         if wanted is None:
             return {}
         if table is not None and table.name != wanted:
-            self.damaged(f"{kind} has {table.name} where it has to have {wanted}")
+            self.damaged(f"{kind} has the options {table.name}, must have {wanted}")
         found: dict[str, Any] = {}
         for name, field in lite_schema.TABLES[wanted].items():
             value: Any = None if table is None else table.fields.get(name)

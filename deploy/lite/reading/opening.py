@@ -1,4 +1,4 @@
-"""Batches of any size for files that fix it: what an interpreter does that is resized."""
+"""Variable batch sizes for files that fix them, as a resized interpreter would compute them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def open_batches(model: Model) -> dict[int, Shape]:
-    """Let the first size of each input be any, and what is computed of it have any sizes.
+    """Make the first size of each input unknown, and all sizes of tensors computed from it.
 
-    LiteRT computes all sizes anew when an input is resized; those in the file are of one batch.
+    LiteRT recomputes all sizes when an input is resized; the file has those of one batch size.
 
     Args:
-        model: whose tensors lose their sizes.
+        model: its tensors' shapes are changed in place.
 
     Returns:
-        The shapes of the inputs of signatures, by the tensors' `id`.
+        The original shapes of the signatures' inputs by `id(tensor)`.
     """
     shapes: dict[int, Shape] = {}
     for signature in model.signatures:
@@ -40,7 +40,7 @@ def open_batches(model: Model) -> dict[int, Shape]:
 
 
 def _open(subgraph: Subgraph) -> Iterator[Subgraph]:
-    """What depends on a subgraph's inputs; the subgraphs that are run with any of it."""
+    """Forget the sizes that depend on a subgraph's inputs; yield the subgraphs that use them."""
     found = {id(tensor) for tensor in subgraph.inputs}
     for tensor in subgraph.inputs:
         _forget(tensor)
@@ -55,7 +55,7 @@ def _open(subgraph: Subgraph) -> Iterator[Subgraph]:
 
 
 def _forget(tensor: Tensor) -> None:
-    """The sizes of a tensor; constants, and what begins as zeros of a known size, keep theirs."""
+    """Make all sizes unknown, except for constants and for zero states of known size."""
     dims = tensor.shape.dims
     if tensor.data is None and not tensor.is_state and dims and 0 not in dims:
         tensor.shape = Shape([None] * len(dims))

@@ -1,7 +1,6 @@
-"""Whole numbers that stand for real ones: to real numbers, and back as LiteRT's kernels round.
+"""Quantised integers to real numbers, and back with the rounding of LiteRT's kernels.
 
-real = scale · (whole - zero point); scale and zero point are of a tensor, or of each place on one
-of its axes.
+real = scale · (q - zero point); scale and zero point are per tensor, or per index along an axis.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ if TYPE_CHECKING:
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array, Tensor
 
-# Types whose numbers may stand for real ones. Of 32 and 64 bits, those of biases alone.
+# Types that may be quantised; of 32 and 64 bits only biases.
 STORED = frozenset({dtypes.int8, dtypes.uint8, dtypes.int16})
 
 
 def is_quantised(dtype: DType, how: Quantization | None) -> bool:
-    """Whether a tensor's whole numbers stand for real ones."""
+    """Whether a tensor's integers represent real numbers."""
     return how is not None and dtype in STORED and any(how.scales)
 
 
 def to_real(x: Tensor, how: Quantization, rank: int | None) -> Tensor:
-    """The real numbers that whole ones stand for.
+    """Dequantise.
 
     Args:
-        x: the whole numbers.
-        how: what they stand for.
-        rank: how many axes they have.
+        x: the quantised integers.
+        how: their scale and zero point.
+        rank: the rank of `x`; None if it is unknown.
     """
     found = op("Cast", x, DstT=dtypes.float32)
     if any(how.zeros):
@@ -43,13 +42,13 @@ def to_real(x: Tensor, how: Quantization, rank: int | None) -> Tensor:
 
 
 def to_whole(x: Tensor, how: Quantization, dtype: DType, rank: int | None) -> Tensor:
-    """The whole numbers that stand for real ones: the nearest; from halves away from zero.
+    """Quantise: to the nearest integer, halves away from zero.
 
     Args:
         x: the real numbers.
-        how: what the whole ones stand for.
-        dtype: of the whole numbers; those outside of it are its first and last.
-        rank: how many axes it has.
+        how: scale and zero point.
+        dtype: the integer type; numbers outside its range are clipped.
+        rank: the rank of `x`; None if it is unknown.
     """
     near = nearest(op("RealDiv", x, _along(how.scales, how, rank)))
     if any(how.zeros):
@@ -59,28 +58,28 @@ def to_whole(x: Tensor, how: Quantization, dtype: DType, rank: int | None) -> Te
 
 
 def one_scale(call: Call, index: int) -> Quantization:
-    """What the whole numbers of an input stand for, all of them alike."""
+    """The quantisation of an input, which must be per tensor."""
     how = call.source(index).quantization
     if how is None or len(how.scales) != 1 or how.scales[0] <= 0:
-        call.damaged(f"its input {index} has not one scale")
+        call.damaged(f"its input {index} must have one positive scale")
     return how
 
 
 def centred(call: Call, index: int) -> Tensor:
-    """The whole numbers of an input less what stands for zero, held in float32."""
+    """The integers of an input minus its zero point, in float32."""
     found = op("Cast", call.stored(index), DstT=dtypes.float32)
     zero = one_scale(call, index).zeros[0]
     return op("Sub", found, constant(float(zero), dtypes.float32)) if zero else found
 
 
 def nearest(x: Tensor) -> Tensor:
-    """The nearest whole numbers, from halves away from zero."""
+    """x rounded to the nearest integer, halves away from zero."""
     half = constant(0.5, x.dtype)
     return op("Mul", op("Sign", x), op("Floor", op("AddV2", op("Abs", x), half)))
 
 
 def _along(numbers: tuple[float, ...], how: Quantization, rank: int | None) -> Tensor:
-    """A number, or a vector of them that lies along the axis."""
+    """A scalar, or a vector shaped to broadcast along the quantised axis."""
     array: Array = np.asarray(numbers, np.float32)
     if len(numbers) == 1:
         return constant(array[0], dtypes.float32)

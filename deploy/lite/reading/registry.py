@@ -1,4 +1,4 @@
-"""Built-in operator -> what reads it, and what such a function is given."""
+"""The registry of operator readers, and the call that a reader is given."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Reader(NamedTuple):
     """The reader of an operator.
 
     Attributes:
-        function: gives the results of a call of it.
-        moves: whether it moves elements and does not look at them: whole numbers that stand for
-            real ones stay as they are. Else it computes with real numbers.
+        function: returns the results of a call.
+        moves: whether it only moves elements: quantised integers stay as they are. For other
+            operators they are dequantised.
     """
 
     function: Function
@@ -43,10 +43,10 @@ _readers: dict[str, Reader] = {}
 
 
 def reads(*kinds: str, moves: bool = False) -> Callable[[F], F]:
-    """Register what reads operators.
+    """Register a reader.
 
     Args:
-        kinds: the operators.
+        kinds: the operators that it reads.
         moves: see `Reader`.
     """
 
@@ -66,17 +66,17 @@ def readers() -> dict[str, Reader]:
 
 
 def find(kind: str) -> Reader | None:
-    """The reader of an operator, None if it has none."""
+    """The reader of an operator; None if there is none."""
     return _readers.get(kind)
 
 
 def op(name: str, *arguments: Any, **attrs: Any) -> Tensor:
-    """The output of a node of TensorFlow's op of that name."""
+    """The output of a node of a TensorFlow op."""
     return execute_one(registry.lookup(name), *arguments, **_fixed(attrs))
 
 
 def ops(name: str, *arguments: Any, **attrs: Any) -> tuple[Tensor, ...]:
-    """The outputs of a node that has several, or none; those of lists one by one."""
+    """The outputs of a node of a TensorFlow op; lists are flattened."""
     found: Any = execute(registry.lookup(name), *arguments, **_fixed(attrs))
     flat: list[Tensor] = []
     for one in (found,) if isinstance(found, Tensor) else found or ():
@@ -85,28 +85,28 @@ def ops(name: str, *arguments: Any, **attrs: Any) -> tuple[Tensor, ...]:
 
 
 def _fixed(attrs: dict[str, Any]) -> dict[str, Any]:
-    """Attributes as nodes keep them."""
+    """Attributes in the form in which nodes keep them."""
     return {name: tuple(one) if isinstance(one, list) else one for name, one in attrs.items()}
 
 
 def constant(value: Any, dtype: dtypes.DType) -> Tensor:
-    """A constant of that dtype."""
+    """A constant of a dtype."""
     return constant_of(np.asarray(value, dtype.numpy), dtype)
 
 
 def like(value: float, tensor: Tensor) -> Tensor:
-    """A scalar of the dtype of a tensor."""
+    """A scalar of the dtype of `tensor`."""
     return constant(value, tensor.dtype)
 
 
 class Call:
-    """One application of an operator, while it is read.
+    """An operator of the file while it is translated.
 
     Args:
         translation: of the file.
-        operator: what the file says.
-        values: what its inputs are; None for those that are left out.
-        moves: whether its numbers are not looked at.
+        operator: the operator.
+        values: its inputs; None for those that are left out.
+        moves: whether quantised integers stay as they are; see `Reader`.
 
     Attributes:
         kind: the operator.
@@ -134,11 +134,11 @@ class Call:
         return len(self._values)
 
     def fail(self, reason: str) -> NoReturn:
-        """Refuse it."""
+        """Refuse the operator as not supported."""
         raise UnimplementedError(reason)
 
     def damaged(self, reason: str) -> NoReturn:
-        """Refuse it as one that nothing wrote."""
+        """Refuse the operator as damaged."""
         raise DataLossError(reason)
 
     def has(self, index: int) -> bool:
@@ -146,21 +146,21 @@ class Call:
         return index < len(self._values) and self._values[index] is not None
 
     def is_argument(self, index: int) -> bool:
-        """Whether an input is one of its subgraph: a state that is, is set in every run."""
+        """Whether an input is an argument of the subgraph, so that the caller sets the state."""
         return self.translation.is_argument(self.source(index))
 
     def stored(self, index: int) -> Tensor:
-        """An input as it is in the file."""
+        """An input as stored in the file."""
         value = self._values[index] if index < len(self._values) else None
         if value is None:
             self.damaged(f"it has no input {index}")
         return value
 
     def x(self, index: int = 0) -> Tensor:
-        """An input, in real numbers where its whole ones stand for them and the operator computes.
+        """An input, dequantised unless the operator only moves elements.
 
         Args:
-            index: which.
+            index: of the input.
         """
         if self._moves:
             return self.stored(index)
@@ -179,14 +179,14 @@ class Call:
         return found
 
     def known(self, index: int) -> Array | None:
-        """The numbers of an input, if it is a constant of the file."""
+        """The elements of an input if it is a constant of the file, else None."""
         return self.source(index).data if self.has(index) else None
 
     def fixed(self, index: int) -> Array:
-        """The numbers of an input that has to be a constant."""
+        """The elements of an input, which must be a constant."""
         found = self.known(index)
         if found is None:
-            self.fail(f"its input {index} is computed, and read only where it is a constant")
+            self.fail(f"its input {index} must be a constant")
         return np.asarray(found)
 
     def given(self, index: int = 0) -> lite.Tensor:
@@ -200,19 +200,19 @@ class Call:
         return self.given(index).dtype
 
     def rank(self, index: int) -> int:
-        """The number of axes of an input."""
+        """The rank of an input, which must be known."""
         found = self.stored(index).shape.rank
         if found is None:
-            self.fail(f"how many axes its input {index} has is not known")
+            self.fail(f"the rank of its input {index} must be known")
         return found
 
     def activated(self, x: Tensor) -> Tensor:
-        """With the activation that is fused to the operator."""
+        """`x` after the operator's fused activation."""
         return activated(self, x, self.options.get("fused_activation_function", 0))
 
 
 def activated(call: Call, x: Tensor, which: int) -> Tensor:
-    """An activation by its number in the format."""
+    """`x` after an activation, given by its number in the format."""
     if which == 0:
         return x
     if which == 1:
@@ -222,10 +222,10 @@ def activated(call: Call, x: Tensor, which: int) -> Tensor:
     if which == 3:
         return op("Relu6", x)
     if which != 4:
-        call.fail(f"the activation number {which} is fused to it, which LiteRT does not compute")
+        call.fail(f"its fused activation has the number {which}, which LiteRT does not compute")
     return op("Tanh", x)
 
 
 def clipped(x: Tensor, low: float, high: float) -> Tensor:
-    """Within two bounds."""
+    """`x` clipped to [low, high]."""
     return op("Minimum", op("Maximum", x, like(low, x)), like(high, x))

@@ -1,4 +1,4 @@
-"""A .tflite file as functions, and as the folder of a SavedModel."""
+""".tflite files as functions, and as SavedModels."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["functions_of", "load", "write_saved_model", "write_to_serve"]
 
-_ = _operators  # registered by being imported
-# A GraphDef holds less than 2 GiB.
+_ = _operators  # importing it registers the readers
+# A GraphDef must be smaller than 2 GiB.
 _MOST_IN_GRAPH = 1 << 30
-# What the constants of all functions may take, beside the file itself.
+# The limit of all functions' constants, as a multiple of the file's size and an allowance.
 _TIMES, _SLACK = 8, 1 << 22
 
 
@@ -55,18 +55,17 @@ def load(path: str | os.PathLike[str]) -> dict[str, ConcreteFunction]:
     """The signatures of a .tflite file as functions, with its weights as constants.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Returns:
-        Concrete functions by the names of the signatures, `serving_default` for a file that has
-        none: called with the inputs by name, tensors by name come back. Quantised inputs and
-        outputs are the whole numbers that the file has there.
+        Concrete functions by signature name, `serving_default` for a file without signatures. They
+        take and return tensors by name. Quantised inputs and outputs are the file's integers.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it is no .tflite file.
-        DataLossError: it is damaged.
-        UnimplementedError: it has operators that are not read; the message names one.
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file is not a .tflite file.
+        DataLossError: the file is damaged.
+        UnimplementedError: the file has unsupported operators; the message names one.
 
     Example:
         >>> from pathlib import Path
@@ -82,14 +81,14 @@ def load(path: str | os.PathLike[str]) -> dict[str, ConcreteFunction]:
 
 
 def write_saved_model(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
-    """A .tflite file as the folder of a SavedModel.
+    """Convert a .tflite file to a SavedModel.
 
     Args:
-        path: of the file.
-        folder: where; it is made.
+        path: the file.
+        folder: the folder to write, which must not exist.
 
     Raises:
-        OpError: as for `load`.
+        OpError: see `load`.
     """
     where, data = os.fspath(path), _content_of(path)
     functions, module = functions_of(data, where)
@@ -108,7 +107,7 @@ def write_saved_model(path: str | os.PathLike[str], folder: str | os.PathLike[st
 
 
 def _names(named: Mapping[str, LiteTensor], tensors: Sequence[LiteTensor]) -> list[str]:
-    """A signature's names in the order of its subgraph; "" for what it does not name."""
+    """A signature's names in the order of its subgraph; "" for tensors that it does not name."""
     names = {id(tensor): name for name, tensor in named.items()}
     return [names.get(id(tensor), "") for tensor in tensors]
 
@@ -116,25 +115,25 @@ def _names(named: Mapping[str, LiteTensor], tensors: Sequence[LiteTensor]) -> li
 def write_to_serve(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], naming: Naming = Naming.OWN
 ) -> list[Signature]:
-    """A .tflite file as a SavedModel for a server: with batches of any size, where it can.
+    """Convert a .tflite file to a SavedModel for a server, with variable batch size if possible.
 
-    An interpreter is resized by whoever runs it, so that the batch that a file fixes says little.
+    Users resize an interpreter's inputs, so the batch size in a file is usually arbitrary.
 
     Args:
-        path: of the file.
-        folder: where; it is made.
-        naming: which names its signatures have.
+        path: the file.
+        folder: the folder to write.
+        naming: which signatures and names to use.
 
     Returns:
-        Its signatures, with the shapes that the file has.
+        The signatures, with the shapes in the file.
 
     Raises:
-        OpError: as for `load`.
+        OpError: see `load`.
     """
     where, data = os.fspath(path), _content_of(path)
     try:
         functions, module = functions_of(data, where, naming, any_batch=True)
-    except OpError:  # an operator needs the sizes that the file fixes
+    except OpError:  # an operator needs the fixed sizes
         functions, module = functions_of(data, where, naming)
     save(module, folder, functions)
     signatures = read_content(data, where, naming).signatures
@@ -143,7 +142,7 @@ def write_to_serve(
 
 
 def _keep_methods(folder: Path, signatures: list[Signature]) -> None:
-    """Write what kind of answer signatures give: functions are saved as what predicts."""
+    """Write the signatures' method names into the SavedModel, which was saved with `predict`."""
     others = {one.key: one.method for one in signatures if one.method != PREDICT_METHOD_NAME}
     if not others:
         return
@@ -159,16 +158,16 @@ def _keep_methods(folder: Path, signatures: list[Signature]) -> None:
 def functions_of(
     data: Content, where: str, naming: Naming = Naming.OWN, *, any_batch: bool = False
 ) -> tuple[dict[str, ConcreteFunction], Any]:
-    """The signatures of a file, and the object that has its variables.
+    """The signatures of a file as functions, and the object that holds its variables.
 
     Args:
-        data: the file.
+        data: the file's content.
         where: its path, for errors.
-        naming: which names its signatures have.
-        any_batch: whether the first size of inputs may be another than the file's.
+        naming: which signatures and names to use.
+        any_batch: whether to make the first size of inputs variable.
 
     Raises:
-        OpError: as for `load`.
+        OpError: see `load`.
     """
     model = read_content(data, where, naming)
     try:
@@ -177,7 +176,7 @@ def functions_of(
     except OpError as error:
         raise type(error)(f"{where}: {error.message}") from error
     except RecursionError:
-        raise DataLossError(f"{where}: its subgraphs stand in one another too deeply") from None
+        raise DataLossError(f"{where}: its subgraphs are nested too deeply") from None
 
 
 def _traced(model: Model, size: int, *, any_batch: bool) -> tuple[dict[str, ConcreteFunction], Any]:
@@ -199,11 +198,11 @@ def _function(
 ) -> ConcreteFunction:
     inputs = signature.inputs
     if not signature.outputs:
-        raise InvalidArgumentError(f"signature {signature.key!r:.120} gives nothing")
+        raise InvalidArgumentError(f"signature {signature.key!r:.120} has no outputs")
     specs = {}
     for name, tensor in inputs.items():
         if tensor.dtype is dtypes.resource:
-            raise UnimplementedError(f"input {name!r:.120} is a resource, which nobody can give")
+            raise UnimplementedError(f"input {name!r:.120} must not be a resource")
         specs[name] = TensorSpec(shapes[id(tensor)], tensor.dtype, name)
 
     def serve(**given: Tensor) -> dict[str, Tensor]:
@@ -214,7 +213,7 @@ def _function(
         named = {name: results[id(one)] for name, one in signature.outputs.items()}
         for name, value in named.items():
             if not isinstance(value, Tensor):
-                raise UnimplementedError(f"output {name!r:.120} is a resource")
+                raise UnimplementedError(f"output {name!r:.120} must not be a resource")
         return named
 
     made: Any = function(serve, autograph=False)
@@ -223,6 +222,6 @@ def _function(
 
 
 def _content_of(path: str | os.PathLike[str]) -> Content:
-    # Read, not mapped: who overwrites or cuts the file later must not change the weights.
+    # Read instead of mapped: changes of the file must not change the weights later.
     with explained("read", path), open_regular(path) as file:
         return file.read()

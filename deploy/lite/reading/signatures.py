@@ -1,4 +1,4 @@
-"""The signatures of a file: its own, SignatureDefs in its metadata, or the names of its tensors."""
+"""A file's signatures: its own, those of SignatureDefs in its metadata, or its tensors' names."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["METADATA", "Naming", "chosen", "from_messages"]
 
-# Where TensorFlow's `set_signature_defs` puts them: a flexbuffer with one message by each name.
+# The metadata in which TensorFlow's `set_signature_defs` stores a flexbuffer of SignatureDefs.
 METADATA = "signature_defs_metadata"
 
 
 class Naming(Enum):
-    """Which names a file's signatures, inputs and outputs have.
+    """The source of the names of signatures, inputs and outputs.
 
     Attributes:
-        OWN: those of its signatures; else those of SignatureDefs in its metadata; else
-            `serving_default` by the names of its tensors, without `:0`.
-        SERVING: as TensorFlow Serving has them: SignatureDefs in its metadata; else
-            `serving_default` by the names of its tensors, up to the first `:`. Serving knows no
-            others; signatures of the file that have another name are there, too.
+        OWN: the file's signatures; else SignatureDefs in its metadata; else `serving_default` with
+            the tensors' names without `:0`.
+        SERVING: TensorFlow Serving's rule: SignatureDefs in the metadata; else `serving_default`
+            with the tensors' names up to the first `:`. Signatures of the file with other names,
+            which Serving ignores, are kept.
     """
 
     OWN = "own"
@@ -45,13 +45,13 @@ class Naming(Enum):
 def chosen(
     own: list[Signature], messages: list[Signature], first: Subgraph, naming: Naming
 ) -> list[Signature]:
-    """The signatures that a file has.
+    """Choose the signatures of a file.
 
     Args:
-        own: of its table of signatures.
-        messages: of its metadata.
-        first: the subgraph that has none, if there are neither.
-        naming: which count.
+        own: those of its signature table.
+        messages: those of its metadata.
+        first: its first subgraph, for a file without signatures.
+        naming: the rule.
     """
     if naming is Naming.OWN:
         return own or messages or [_by_tensors(first)]
@@ -61,17 +61,17 @@ def chosen(
 
 
 def from_messages(data: bytes, subgraph: Subgraph, where: str) -> list[Signature]:
-    """The SignatureDefs of TensorFlow that a file has in its metadata.
+    """Parse the SignatureDefs in a file's metadata.
 
-    A tensor that they name `x:0` may be `x` in the file: old converters left the end out.
+    They may name a tensor `x:0` that is `x` in the file, since old converters dropped the suffix.
 
     Args:
         data: the flexbuffer.
-        subgraph: the first, which they are of.
+        subgraph: the first subgraph, to which they apply.
         where: the file's path, for errors.
 
     Raises:
-        DataLossError: it is none, or names tensors that the subgraph does not have.
+        DataLossError: the data is not valid, or names tensors that the subgraph does not have.
     """
 
     def damaged(what: str) -> NoReturn:
@@ -82,14 +82,14 @@ def from_messages(data: bytes, subgraph: Subgraph, where: str) -> list[Signature
     except DataLossError:
         found = None
     if not isinstance(found, dict):
-        damaged(f"its metadata {METADATA} is no map of SignatureDefs")
+        damaged(f"its metadata {METADATA} must be a map of SignatureDefs")
     signatures = []
     for name, content in found.items():
         key = name.decode("utf-8", "replace")
         try:
             message = SignatureDef.FromString(content if isinstance(content, bytes) else b"\xff")
         except DecodeError:
-            damaged(f"signature {key!r:.120} in its metadata is no SignatureDef")
+            damaged(f"signature {key!r:.120} in its metadata must be a SignatureDef")
         sides: list[dict[str, Tensor]] = []
         for side, infos, tensors in (
             ("input", message.inputs, subgraph.inputs),
@@ -119,7 +119,7 @@ def from_messages(data: bytes, subgraph: Subgraph, where: str) -> list[Signature
 
 
 def _by_tensors(subgraph: Subgraph) -> Signature:
-    """A subgraph by the names of its tensors."""
+    """A signature with the names of a subgraph's tensors."""
     return Signature(
         DEFAULT_SERVING_SIGNATURE_DEF_KEY,
         _by_name(subgraph.inputs, "input"),
@@ -139,9 +139,9 @@ def _by_name(tensors: Sequence[Tensor], what: str) -> dict[str, Tensor]:
 
 
 def _as_served(subgraph: Subgraph) -> Signature:
-    """A subgraph by the names that TensorFlow Serving makes of its tensors'.
+    """A signature with the names that TensorFlow Serving derives from the tensors' names.
 
-    Of `y:0` and `y:1`, Serving keeps the second, as `y`; the other one has its whole name here.
+    Of `y:0` and `y:1`, Serving uses the second one as `y`; the first keeps its full name here.
     """
     sides = [_by_name(subgraph.inputs, "input"), _by_name(subgraph.outputs, "output")]
     inputs, outputs = map(_without_ends, sides)

@@ -1,4 +1,4 @@
-"""The state of a file between runs: variables and tables, which CALL_ONCE fills."""
+"""The state of a file between runs: variables and tables, initialised by CALL_ONCE."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _MOST_BYTES = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """The resource behind a resource tensor.
+    """The identity of a resource.
 
     Attributes:
-        kind: the operator that gives it.
-        key: the name of a variable, or the number of a table.
+        kind: the operator that creates it.
+        key: the name of a variable, or the id of a table.
     """
 
     kind: str
@@ -47,10 +47,10 @@ class State:
     """The variables and tables of a file.
 
     Args:
-        model: what it holds.
+        model: the file's contents.
 
     Attributes:
-        module: the object that they are children of.
+        module: the trackable object that owns them.
     """
 
     def __init__(self, model: lite.Model) -> None:
@@ -67,19 +67,19 @@ class State:
                 self._start(operator.options["init_subgraph_index"])
 
     def weight(self, data: Array) -> Variable:
-        """A variable that holds a constant."""
+        """A new variable that holds a constant."""
         with init_scope():
             made = Variable(data, trainable=False)
         self.module.variables.append(made)
         return made
 
     def variable(self, handle: Handle, dtype: DType, shape: Any) -> Variable:
-        """The variable that a handle leads to.
+        """The variable of a handle.
 
         Args:
-            handle: of it.
-            dtype: of its elements.
-            shape: of it, where nothing has told it before.
+            handle: the handle.
+            dtype: the element type.
+            shape: its shape, if it has no initial value.
         """
         found = self._variables.get(handle.key)
         if found is None:
@@ -87,19 +87,18 @@ class State:
             if value is None:
                 if not shape.is_fully_defined():
                     raise UnimplementedError(
-                        f"variable {handle.key!r:.120} has no value before the first run, and its "
-                        "shape is not known"
+                        f"variable {handle.key!r:.120} has no initial value and no known shape"
                     )
                 sizes = [int(n or 0) for n in shape]
                 if math.prod(sizes) * dtype.size > _MOST_BYTES:
                     raise ResourceExhaustedError(
-                        f"variable {handle.key!r:.120} has no value before the first run, and "
+                        f"variable {handle.key!r:.120} has no initial value, and "
                         f"would be {sizes} zeros"
                     )
                 value = np.zeros(sizes, dtype.numpy)
             if value.dtype != dtype.numpy:
                 raise DataLossError(
-                    f"variable {handle.key!r:.120} is {value.dtype} and read as {dtype.name}"
+                    f"variable {handle.key!r:.120} is {value.dtype}, but is read as {dtype.name}"
                 )
             with init_scope():
                 found = self._variables[handle.key] = Variable(value, trainable=False)
@@ -107,7 +106,7 @@ class State:
         return found
 
     def table(self, handle: Handle, keys: DType, values: DType) -> StaticHashTable:
-        """The table that a handle leads to."""
+        """The table of a handle."""
         found = self._tables.get(handle.key)
         if found is None:
             entries = self._entries.get(handle.key)
@@ -124,7 +123,7 @@ class State:
         return found
 
     def known_table(self, handle: Handle) -> StaticHashTable | None:
-        """The table that a handle leads to, if it is known what it holds."""
+        """The table of a handle; None if its contents are unknown."""
         entries = self._entries.get(handle.key)
         if handle.key not in self._tables and entries is not None:
             keys, values = (as_dtype(one.dtype) for one in entries)
@@ -132,7 +131,7 @@ class State:
         return self._tables.get(handle.key)
 
     def _start(self, subgraph: lite.Subgraph) -> None:
-        """The values that a subgraph which runs once puts into variables and tables."""
+        """Collect the initial values of variables and tables from a subgraph that runs once."""
         if id(subgraph) in self._starts:
             return
         self._starts.add(id(subgraph))
@@ -148,32 +147,32 @@ class State:
                 self._entries[handle.key] = (keys, values)
             else:
                 raise UnimplementedError(
-                    f"operator CALL_ONCE: its subgraph runs {operator.kind}; what assigns "
-                    "constants to variables and fills tables with them is read"
+                    f"operator CALL_ONCE: its subgraph has {operator.kind}; only assignments of "
+                    "constants to variables and tables are supported"
                 )
 
 
 def handle_of(operator: lite.Operator) -> Handle:
-    """The resource that VAR_HANDLE or HASHTABLE makes."""
+    """The resource that a VAR_HANDLE or HASHTABLE creates."""
     options: Mapping[str, Any] = operator.options
     if not operator.outputs:
-        raise DataLossError(f"operator {operator.kind}: it has no output")
+        raise DataLossError(f"operator {operator.kind}: it must have an output")
     if operator.kind == "VAR_HANDLE":
         return Handle("VAR_HANDLE", (options["container"] or "", options["shared_name"] or ""))
     return Handle("HASHTABLE", options["table_id"])
 
 
 def _taken(operator: lite.Operator, handles: Mapping[int, Handle], count: int) -> tuple[Any, ...]:
-    """The handle and the constants that an operator takes."""
+    """The handle and the constants among an operator's inputs."""
     inputs = operator.inputs
     handle = handles.get(id(inputs[0])) if inputs else None
     data = [None if one is None else one.data for one in inputs[1:]]
     if handle is None or len(inputs) != count:
-        raise DataLossError(f"operator {operator.kind}: it is given no handle and {count - 1} more")
+        raise DataLossError(
+            f"operator {operator.kind}: its inputs must be a handle and {count - 1} constants"
+        )
     if any(one is None for one in data) or any(
         one is not None and is_quantised(one.dtype, one.quantization) for one in inputs[1:]
     ):
-        raise UnimplementedError(
-            f"operator {operator.kind}: what it is given is computed; constants are read"
-        )
+        raise UnimplementedError(f"operator {operator.kind}: its inputs must be constants")
     return (handle, *data)

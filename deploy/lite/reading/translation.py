@@ -1,4 +1,4 @@
-"""Subgraphs as what they compute: each operator becomes nodes of the function that is traced."""
+"""Translation of subgraphs: each operator becomes nodes of the function that is traced."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.framework.variable import Variable
 
-# Of all calls of subgraphs, one in another.
+# Limits of the operators of all calls, and of the calls' nesting.
 _MOST_OPERATORS = 500_000
 _DEPTH = 24
-# Constants from this many bytes on are variables where there would be too many in a graph.
+# Constants of at least this many bytes become variables if a graph would be too large.
 _LARGE = 1 << 16
 
 
 class Translation:
-    """A file while it becomes functions.
+    """The translation of a file to functions.
 
     Args:
-        model: what it holds.
+        model: the file's contents.
         state: its variables and tables.
-        allowance: how many bytes of constants may be made.
-        spread: whether large constants are variables: a GraphDef holds less than 2 GiB.
+        allowance: the bytes of constants that may be created.
+        spread: whether large constants become variables, since a GraphDef must be below 2 GiB.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Translation:
         self._large: dict[tuple[int, tuple[int, ...]], Variable] = {}
 
     def run(self, subgraph: lite.Subgraph, arguments: Sequence[Any]) -> list[Any]:
-        """The results of a subgraph for these arguments.
+        """The results of a subgraph.
 
         Raises:
-            DataLossError: it refers to what is not there, or calls itself.
-            UnimplementedError: an operator is not read.
+            DataLossError: the subgraph uses undefined values, or calls itself.
+            UnimplementedError: an operator is not supported.
         """
         if subgraph in self._active or len(self._active) >= _DEPTH:
             raise DataLossError(
@@ -87,14 +87,14 @@ class Translation:
         return [self._value(tensor, values) for tensor in subgraph.outputs]
 
     def is_argument(self, tensor: lite.Tensor) -> bool:
-        """Whether the subgraph that is read is given a tensor."""
+        """Whether a tensor is an argument of the subgraph that is being translated."""
         return any(tensor is one for one in self._active[-1].inputs)
 
     @staticmethod
     def _fits(tensor: lite.Tensor, value: Any) -> Any:
         if isinstance(value, Tensor) and value.dtype is not tensor.dtype:
             raise DataLossError(
-                f"tensor {tensor.name!r:.120} is {tensor.dtype.name}, and is given "
+                f"tensor {tensor.name!r:.120} is {tensor.dtype.name}, but its value is "
                 f"{value.dtype.name}"
             )
         return value
@@ -107,22 +107,24 @@ class Translation:
             return self.constant(tensor)
         if tensor.is_state or 0 in (tensor.shape.dims or ()):
             return self.zeros(tensor)
-        raise DataLossError(f"nothing computes tensor {tensor.name!r:.120} before it is used")
+        raise DataLossError(f"tensor {tensor.name!r:.120} is used before it is computed")
 
     def zeros(self, tensor: lite.Tensor) -> Tensor:
-        """A tensor of a known shape, all zeros."""
+        """A tensor of zeros; its shape must be known."""
         sizes = tensor.shape
         if not sizes.is_fully_defined() or tensor.dtype in {dtypes.string, dtypes.resource}:
-            raise UnimplementedError(f"tensor {tensor.name!r:.120} begins with nothing")
+            raise UnimplementedError(
+                f"tensor {tensor.name!r:.120} has no initial value, and its shape is not known"
+            )
         zero = constant(0, tensor.dtype)
         return op("Fill", constant([int(n or 0) for n in sizes], dtypes.int32), zero)
 
     def constant(self, tensor: lite.Tensor, array: Array | None = None) -> Tensor:
-        """The numbers of a tensor in the function that is traced.
+        """A constant in the function that is traced.
 
         Args:
-            tensor: a constant of the file.
-            array: its numbers in another order, of the same count.
+            tensor: the constant of the file.
+            array: its elements, if they are in another order than in the file.
         """
         data: Any = tensor.data if array is None else array
         key = (state.tracer, id(tensor) if array is None else id(array))
@@ -149,18 +151,18 @@ class Translation:
         self._left -= size
         if self._left < 0:
             raise ResourceExhaustedError(
-                "its constants are used in so many places that they take many times its size"
+                "its constants are used so often that they would take many times the file's size"
             )
 
     def real(self, tensor: lite.Tensor, value: Tensor) -> Tensor:
-        """A value in real numbers, if its whole ones stand for them."""
+        """The value, dequantised if the tensor is quantised."""
         how = tensor.quantization
         if how is None or not is_quantised(tensor.dtype, how):
             return value
         return to_real(value, how, value.shape.rank)
 
     def whole(self, tensor: lite.Tensor, value: Tensor) -> Tensor:
-        """The opposite, if the tensor is quantised."""
+        """The value, quantised if the tensor is quantised."""
         how = tensor.quantization
         is_real = isinstance(value, Tensor) and value.dtype is dtypes.float32
         if how is None or not is_real or not is_quantised(tensor.dtype, how):
@@ -172,7 +174,7 @@ class Translation:
         self._spent += 1
         if self._spent > _MOST_OPERATORS:
             raise ResourceExhaustedError(
-                f"more than {_MOST_OPERATORS} operators come of the calls of its subgraphs"
+                f"more than {_MOST_OPERATORS} operators result from the calls of its subgraphs"
             )
         reader = registry.find(operator.kind)
         if reader is None:
@@ -183,7 +185,7 @@ class Translation:
             found = reader.function(call)
             results = list(found) if isinstance(found, (list, tuple)) else [found]
             if len(results) < len(operator.outputs):
-                call.damaged(f"it has {len(operator.outputs)} outputs; it gives {len(results)}")
+                call.damaged(f"it has {len(operator.outputs)} outputs, must have {len(results)}")
             for tensor, value in zip(operator.outputs, results, strict=False):
                 values[id(tensor)] = self._result(call, tensor, value, moves=reader.moves)
         except OpError as error:
@@ -194,7 +196,7 @@ class Translation:
             raise InvalidArgumentError(f"operator {name}: {str(error)[:500]}") from error
 
     def _result(self, call: Call, tensor: lite.Tensor, value: Any, *, moves: bool) -> Any:
-        """A result as its tensor has it: whole numbers, and its element type."""
+        """A result in the element type and quantisation of its tensor."""
         if not isinstance(value, Tensor):
             return value
         if moves and is_quantised(tensor.dtype, tensor.quantization):
@@ -208,7 +210,7 @@ class Translation:
         value = self.whole(tensor, value)
         if value.dtype is not tensor.dtype:
             raise DataLossError(
-                f"it gives {value.dtype.name}, and tensor {tensor.name!r:.120} is "
+                f"its result is {value.dtype.name}, and tensor {tensor.name!r:.120} is "
                 f"{tensor.dtype.name}"
             )
         if value.shape.rank is None and tensor.rank:
@@ -217,13 +219,13 @@ class Translation:
 
 
 def transposed(call: Call, index: int, order: Sequence[int]) -> Tensor:
-    """An input with its axes in another order, in real numbers; of a constant, made here."""
+    """An input with its axes permuted, dequantised; constants are transposed right away."""
     tensor = call.source(index)
     how = tensor.quantization
     if tensor.data is None:
         return op("Transpose", call.x(index), constant(list(order), dtypes.int32))
     if tensor.data.ndim != len(order):
-        call.damaged(f"its input {index} has {tensor.data.ndim} axes, and has to have {len(order)}")
+        call.damaged(f"its input {index} has {tensor.data.ndim} axes, must have {len(order)}")
     turned = np.ascontiguousarray(tensor.data.transpose(order))
     value = call.translation.constant(tensor, turned)
     if how is None or not is_quantised(tensor.dtype, how):

@@ -1,24 +1,24 @@
-"""Built-in operators that are not read, and why."""
+"""Built-in operators that are not supported, and the reasons."""
 
 from fnmatch import fnmatchcase
 
 _REASONS = {
-    "calls code that no file holds": "STABLEHLO_CUSTOM_CALL",
-    "is a loop of which TFLiteConverter loses what it takes from outside": "STABLEHLO_WHILE",
-    "hashes what it is given by LiteRT's own functions": "HASHTABLE_LOOKUP LSH_PROJECTION",
-    "fills a table outside of what CALL_ONCE runs": "HASHTABLE_IMPORT",
-    "cuts texts into words and n-grams by LiteRT's own rules": "SKIP_GRAM",
-    "looks up in sparse tables of LiteRT's own": "EMBEDDING_LOOKUP_SPARSE",
+    "calls code outside the file": "STABLEHLO_CUSTOM_CALL",
+    "is a loop, and TFLiteConverter drops the values that it captures": "STABLEHLO_WHILE",
+    "hashes its inputs with functions of LiteRT's own": "HASHTABLE_LOOKUP LSH_PROJECTION",
+    "fills a table outside the subgraph of CALL_ONCE": "HASHTABLE_IMPORT",
+    "splits strings into n-grams by rules of LiteRT's own": "SKIP_GRAM",
+    "looks up sparse embeddings in a format of LiteRT's own": "EMBEDDING_LOOKUP_SPARSE",
     "is one step of a layer whose state its caller keeps": "LSTM",
-    "is a part of a model that was compiled for one processor": "DELEGATE",
-    "was never given a kernel in LiteRT": """
+    "is a part of a model compiled for one processor": "DELEGATE",
+    "has no kernel in LiteRT": """
         CONCAT_EMBEDDINGS PLACEHOLDER_FOR_GREATER_OP_CODES
     """,
 }
 
 
 def reason_of(kind: str) -> str:
-    """Why an operator is not read."""
+    """The reason why an operator is not supported."""
     for reason, patterns in _REASONS.items():
         if any(fnmatchcase(kind, pattern) for pattern in patterns.split()):
             return f"it {reason}; it is not read"
@@ -26,5 +26,5 @@ def reason_of(kind: str) -> str:
 
 
 def is_explained(kind: str) -> bool:
-    """Whether there is a reason of its own."""
+    """Whether an operator has a reason of its own."""
     return reason_of(kind) != "it is not read"

@@ -1,6 +1,5 @@
-"""Fewer bits: weights in half precision or in 8 bits, or everything in whole numbers.
+"""Smaller files: weights in float16 or int8, or everything quantised.
 
-`weights` changes constants alone, `ranges` finds how large numbers become on examples, `whole`
-computes in 8 or 16 bits where `kernels` says that there are kernels, `forms` chooses and measures
-what it costs.
+`weights` changes constants only, `ranges` measures value ranges on examples, `whole` quantises to
+8 or 16 bits where `kernels` lists kernels, `forms` chooses the form and measures its error.
 """

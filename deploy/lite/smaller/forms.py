@@ -1,4 +1,4 @@
-"""A smaller form of a file, and what it costs."""
+"""Quantised and float16 forms of a file, and their errors."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def smaller_form(
     *,
     is_run: bool,
 ) -> tuple[bytes, Precision]:
-    """The file with fewer bits, and its cost.
+    """The smaller file, and its error.
 
     Args:
-        model: of float32; it is changed in place.
+        model: the float32 model; it is changed in place.
         content: the float32 file.
-        programs: one for each signature.
-        runs: of each, inputs.
-        options: which form.
-        is_run: whether the interpreter can run it.
+        programs: the program of each signature.
+        runs: sample inputs for each program.
+        options: the options of the export.
+        is_run: whether the interpreter can run the file.
 
     Raises:
-        InvalidArgumentError: the examples do not fit.
-        FailedPreconditionError: the smaller form gives NaN where float32 does not.
+        InvalidArgumentError: the calibration examples do not match the inputs.
+        FailedPreconditionError: the smaller form gives NaN and float32 does not.
     """
     kind = str(options.kind)
     feeds: list[list[Mapping[str, Array]]] = [
@@ -93,7 +93,7 @@ def _measured(
     relative: dict[str, float],
     agreement: dict[str, float],
 ) -> int:
-    """Compare with float32, the worse of both ways to run it; how many rows."""
+    """Compare with float32, with and without XNNPACK, and keep the larger errors."""
     exact = Interpreter(content)
     expected = [exact.run(given, signature.key) for given in feeds]
     rows = 0
@@ -115,7 +115,7 @@ def _measured(
 
 
 def _whole(tensors: Mapping[str, Tensor], feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """Inputs as the file takes them."""
+    """Inputs in the types that the file takes."""
     found = {}
     for name, array in feeds.items():
         tensor = tensors[name]
@@ -130,7 +130,7 @@ def _whole(tensors: Mapping[str, Tensor], feeds: Mapping[str, Array]) -> dict[st
 
 
 def _real(tensors: Mapping[str, Tensor], found: Mapping[str, Array]) -> dict[str, Array]:
-    """Outputs as real numbers."""
+    """Outputs, dequantised."""
     return {name: _widened(array, tensors[name].quantization) for name, array in found.items()}
 
 
@@ -158,7 +158,7 @@ def _relative(name: str, pairs: Sequence[tuple[Array, Array]]) -> float:
 
 
 def _agreement(pairs: Sequence[tuple[Array, Array]]) -> tuple[float, int]:
-    """The share of rows with the largest entry at one place, and how many there are."""
+    """The share of rows with equal argmax, and the number of rows."""
     hits = rows = 0
     for a, b in pairs:
         if a.dtype.kind != "f" or a.ndim < 2 or a.shape[-1] < 2 or not a.size:

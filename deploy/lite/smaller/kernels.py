@@ -1,7 +1,7 @@
-"""Which operators compute in whole numbers, of 8 and of 16 bits, and what they ask of the scales.
+"""Operators with kernels in int8 and int16, and the scales that they require.
 
-Of 16 bits, a number is 0 where the whole one is: there are no zero points. Weights have 8 bits in
-both cases. The lists are what LiteRT 2.3 runs; tests run each operator.
+int16 has no zero points. Weights are int8 in both cases. The lists are those of LiteRT 2.3; tests
+run each operator.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """The whole numbers between operators.
+    """The integer type of quantised activations.
 
     Attributes:
-        dtype: of these numbers.
-        bias: of what is added to sums of products.
-        most: the largest of a bias, so that the sums have room.
-        is_symmetric: whether 0 stands for 0.
-        fixed: operators whose kernels give numbers of one scale.
-        same: those that give on what they take: one scale before and after.
-        free: the others.
+        dtype: the type.
+        bias: the type of biases.
+        most: the largest bias, which leaves room for the sums.
+        is_symmetric: whether all zero points are 0.
+        fixed: operators whose kernels have a fixed output scale.
+        same: operators whose outputs have the scale of their inputs.
+        free: the other operators.
     """
 
     dtype: DType
@@ -45,15 +45,15 @@ class Width:
 
     @property
     def bits(self) -> int:
-        """How many a number has."""
+        """The number of bits."""
         return 8 * self.dtype.size
 
     def has(self, kind: str) -> bool:
-        """Whether an operator computes in such numbers."""
+        """Whether an operator has a kernel in this type."""
         return kind in self.same or kind in self.free or kind in self.fixed
 
     def for_range(self, low: float, high: float) -> Quantization:
-        """The scale and zero for numbers between two, 0 among them."""
+        """The scale and zero point for the range [low, high], extended to contain 0."""
         least, most = self.dtype.min, self.dtype.max
         low, high = min(low, 0.0), max(high, 0.0)
         if self.is_symmetric:
@@ -63,7 +63,7 @@ class Width:
         return Quantization((scale,), (zero,))
 
     def levels(self, data: Array, how: Quantization) -> Array:
-        """The whole numbers nearest to real ones."""
+        """The nearest quantised integers."""
         found = np.rint(data / how.scales[0]) + how.zeros[0]
         levels: Array = np.clip(found, self.dtype.min, self.dtype.max).astype(self.dtype.numpy)
         return levels
@@ -132,7 +132,7 @@ _UNIT = Quantization((1 / 32768,), (0,))
 SIXTEEN = Width(
     dtype=dtypes.int16,
     bias=dtypes.int64,
-    # Their products with a scale are taken of 48 bits.
+    # Their kernels multiply by a scale in 48 bits.
     most=1 << 47,
     is_symmetric=True,
     fixed={"SOFTMAX": _UNIT, "LOGISTIC": _UNIT, "TANH": _UNIT},

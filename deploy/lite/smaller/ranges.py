@@ -1,4 +1,4 @@
-"""Ranges of a model's values, measured on examples."""
+"""Value ranges of a model's tensors, measured on examples."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.ir.model import Operator, Tensor
     from pinnace.framework.tensor import Array
 
-# Tensor, by its identity -> the least and the largest number; 0 is always between them.
+# id of a tensor -> its smallest and largest value; 0 always lies between them.
 Ranges: TypeAlias = dict[int, tuple[float, float]]
 
 
 def ranges_of(
     content: bytes, subgraph: Subgraph, key: str, feeds: Sequence[Mapping[str, Array]]
 ) -> Ranges:
-    """The range of each tensor of float32 that the first subgraph computes.
+    """The range of each float32 tensor that the first subgraph computes.
 
     Args:
         content: the float32 file.
-        subgraph: its first one.
-        key: of the signature.
+        subgraph: its first subgraph.
+        key: the signature's name.
         feeds: inputs by name.
 
     Raises:
-        FailedPreconditionError: numbers that are not finite have no range.
+        FailedPreconditionError: a value is not finite.
     """
     interpreter = Interpreter(content, WAYS[1], keeps_all=True)
     tensors = subgraph.tensors()
@@ -71,7 +71,7 @@ def _widen(found: Ranges, tensor: Tensor, ends: tuple[float, float]) -> None:
 
 
 def _layers(subgraph: Subgraph) -> dict[int, list[Operator]]:
-    """Tensor -> the LSTMs that take it and begin with zeros."""
+    """id of a tensor -> the LSTMs with zero initial state that take it."""
     fills = fills_of(subgraph)
     found: dict[int, list[Operator]] = {}
     for one in subgraph.operators:
@@ -82,7 +82,7 @@ def _layers(subgraph: Subgraph) -> dict[int, list[Operator]]:
 
 
 def _idle(subgraph: Subgraph) -> set[int]:
-    """What loops and branches give and nothing takes: there is anything in its memory."""
+    """Outputs of loops and branches that have no users: their memory is undefined."""
     taken = {id(x) for one in subgraph.operators for x in one.inputs}
     taken.update(id(x) for x in subgraph.outputs)
     return {

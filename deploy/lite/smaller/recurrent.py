@@ -1,7 +1,7 @@
-"""LSTM layers in whole numbers: 8 bits between steps, 16 for the cells, as LiteRT has them.
+"""Quantised LSTM layers: int8 between steps, int16 for the cells, by LiteRT's kernel.
 
-The layer is the operator in a subgraph that IF runs (converters/recurrent.py). The range of its
-cells nobody sees from outside: it is computed here, from what goes in.
+The layer is an operator in a subgraph that IF runs (converters/recurrent.py). The interpreter does
+not expose its cells, so their range is computed here from its input.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
 
 _BRANCHES = ("then_subgraph_index", "else_subgraph_index")
-# Places among the operator's inputs.
+# Indices of the operator's inputs.
 _BIASES = range(12, 16)
 _HIDDEN, _CELL = 18, 19
-# Places among IF's inputs: the condition is the first.
+# Indices of IF's inputs, after the condition.
 _X, STATES = 1, slice(2, 4)
-# The kernel's tanh takes cells of a range up to a power of 2 between these.
+# The kernel's tanh takes cells whose range is a power of 2 between these.
 _LEAST_CELL, _MOST_CELL = 1.0, 64.0
 
 
 def layer_of(operator: Operator) -> Operator | None:
-    """The LSTM that an IF runs in either case."""
+    """The LSTM that both branches of an IF run."""
     inner = operator.options.get(_BRANCHES[0])
     if not isinstance(inner, Subgraph) or [one.kind for one in inner.operators] != [LSTM]:
         return None
@@ -40,7 +40,7 @@ def layer_of(operator: Operator) -> Operator | None:
 
 
 def cell_of(layer: Operator) -> Tensor:
-    """The state of an LSTM's cells."""
+    """The cell state of an LSTM."""
     return _at(layer, _CELL)
 
 
@@ -52,7 +52,7 @@ def _at(layer: Operator, place: int) -> Tensor:
 
 
 def fills_of(subgraph: Subgraph) -> dict[int, Operator]:
-    """Tensor of zeros -> the operator that gives it."""
+    """id of a tensor of zeros -> the FILL that produces it."""
     return {
         id(one.outputs[0]): one
         for one in subgraph.operators
@@ -65,15 +65,15 @@ def _is_zero(x: Tensor) -> bool:
 
 
 def begins_with_zeros(operator: Operator, fills: Mapping[int, Operator]) -> bool:
-    """Whether the first state of an IF's LSTM is zeros."""
+    """Whether the initial state of an IF's LSTM is zero."""
     return all(x is not None and id(x) in fills for x in operator.inputs[STATES])
 
 
 def cells(layer: Operator, x: Array) -> tuple[float, float]:
-    """The least and the largest state of its cells in all steps, from zeros.
+    """The smallest and largest cell value over all steps, from a zero state.
 
     Args:
-        layer: of float32.
+        layer: the float32 LSTM.
         x: its input.
     """
     data = [None if one is None else one.data for one in layer.inputs]
@@ -96,19 +96,19 @@ def cells(layer: Operator, x: Array) -> tuple[float, float]:
 def whole_layer(
     operator: Operator, x: Tensor, made: Quantization, cell_range: tuple[float, float]
 ) -> tuple[Subgraph, list[Tensor]]:
-    """The subgraph of an IF's LSTM in whole numbers, and tensors for its first states.
+    """The subgraph of an IF's quantised LSTM, and tensors for its initial state.
 
     Args:
         operator: the IF.
-        x: its input in whole numbers.
-        made: the scale of what the layer gives.
-        cell_range: of its cells.
+        x: its quantised input.
+        made: the scale of its output.
+        cell_range: the range of its cells.
     """
     given, hidden, cell = operator.options[_BRANCHES[0]].inputs
     (layer,) = operator.options[_BRANCHES[0]].operators
     (entry,) = x.quantization.scales if x.quantization else (1.0,)
     size = np.clip(max(-cell_range[0], cell_range[1]), _LEAST_CELL, _MOST_CELL)
-    # The kernel shifts: the scale is a power of 2.
+    # The kernel shifts bits, so the scale is a power of 2.
     step = Quantization((float(2.0 ** (np.ceil(np.log2(size)) - 15)),), (0,))
     inputs = [
         Tensor(given.name, dtypes.int8, given.shape, None, x.quantization),
@@ -134,7 +134,7 @@ def whole_layer(
         )
     (old,) = layer.outputs
     out = Tensor(old.name, dtypes.int8, old.shape, None, made)
-    # Scales of gates that would be normalised, and that of what goes out.
+    # Scales of normalised gates, which are unused here, and of the output.
     inside = [Tensor(f"{old.name}/gate", dtypes.float32, Shape([0])) for _ in range(4)]
     inside.append(Tensor(f"{old.name}/hidden", dtypes.int8, Shape([0]), None, made))
     options = {k: v for k, v in layer.options.items() if k != "asymmetric_quantize_inputs"}
@@ -144,7 +144,7 @@ def whole_layer(
 
 
 def whole_zeros(fill: Operator, like: Tensor) -> tuple[Operator, Tensor]:
-    """The first state in whole numbers: an operator, and what it gives."""
+    """The quantised initial state: a FILL and its output."""
     (old,) = fill.outputs
     how = like.quantization
     zero = np.asarray(how.zeros[0] if how else 0, like.dtype.numpy)

@@ -1,4 +1,4 @@
-"""Weights in half precision, and in 8 bits with float32 between operators."""
+"""Weights in float16, and in int8 with float32 activations."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.ir.model import Model, Subgraph
     from pinnace.framework.tensor import Array
 
-# Fewer numbers than this cost more as an operator than they save.
+# Smaller constants would cost more as an operator than they save.
 _LEAST_HALF = 128
-# TFLiteConverter's own limit.
+# TFLiteConverter's limit.
 _LEAST_BYTE = 1024
-# Operator -> the input with the weights, and the axis of the output's channels.
+# Operator -> the index of its weights, and their axis of output channels.
 CHANNELS = {
     "CONV_2D": (1, 0),
     "DEPTHWISE_CONV_2D": (1, 3),
     "FULLY_CONNECTED": (1, 0),
     "TRANSPOSE_CONV": (1, 0),
 }
-# Those whose kernels take weights of 8 bits beside numbers of float32.
+# Operators whose kernels take int8 weights with float32 activations.
 _HYBRID = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-# The places of its weights, of which all have one element type.
+# The indices of the LSTM's weights, which share one element type.
 GATES = range(1, 9)
 _MOST = 127
 
 
 def halve(model: Model) -> dict[str, tuple[str, int]]:
-    """Weights in float16, widened where they are used; what stayed float32, and why."""
+    """Convert weights to float16; return the reasons and numbers of those left in float32."""
     stayed: Counter[tuple[str, str]] = Counter()
     for subgraph in model.subgraphs():
         widened: dict[int, Tensor] = {}
@@ -62,11 +62,11 @@ def halve(model: Model) -> dict[str, tuple[str, int]]:
 
 
 def by_channel(data: Array, axis: int | None) -> tuple[Array, Quantization]:
-    """Weights in 8 bits, zero standing for zero.
+    """Symmetric int8 weights.
 
     Args:
         data: the weights.
-        axis: of which each place has a scale of its own; None for one scale.
+        axis: the axis of channels with a scale each; None for one scale.
     """
     others = tuple(i for i in range(data.ndim) if i != axis)
     largest = np.max(np.abs(data), axis=others if axis is not None else None)
@@ -80,7 +80,7 @@ def by_channel(data: Array, axis: int | None) -> tuple[Array, Quantization]:
 
 
 def narrow(model: Model) -> dict[str, tuple[str, int]]:
-    """Weights in 8 bits where kernels take them so; what stayed float32, and why."""
+    """Convert weights to int8 where kernels allow it; return reasons and numbers of the others."""
     stayed: Counter[tuple[str, str]] = Counter()
     for subgraph in model.subgraphs():
         known: dict[int, Tensor] = {}
@@ -110,7 +110,7 @@ def _has_weights(operator: Operator) -> bool:
 
 
 def _channels(operator: Operator, known: dict[int, Tensor]) -> str:
-    """Weights with a scale for each output channel; why not, if they stay float32."""
+    """Quantise weights per output channel; return the reason if they stay float32."""
     place, axis = CHANNELS[operator.kind]
     x = operator.inputs[place]
     if x is None or x.data is None or x.dtype is not dtypes.float32:
@@ -127,7 +127,7 @@ def _channels(operator: Operator, known: dict[int, Tensor]) -> str:
 
 
 def _rows(subgraph: Subgraph, operator: Operator) -> None:
-    """Of a table, rows in 8 bits, widened once they are taken."""
+    """Quantise a table to int8; its rows are dequantised after they are gathered."""
     x, made = operator.inputs[0], operator.outputs[0]
     if x is None or x.data is None or x.dtype is not dtypes.float32 or x.data.size < _LEAST_BYTE:
         return
@@ -140,7 +140,7 @@ def _rows(subgraph: Subgraph, operator: Operator) -> None:
 
 
 def _gates(operator: Operator) -> str:
-    """The weights of an LSTM, with one scale for each gate; why not, if they stay float32."""
+    """Quantise the weights of an LSTM, a scale per gate; return the reason if they stay float32."""
     weights = [x for place in GATES if (x := operator.inputs[place]) is not None]
     if any(x.data is None or x.dtype is not dtypes.float32 for x in weights):
         return "its weights are computed"

@@ -1,4 +1,4 @@
-"""Everything in whole numbers, as far as kernels go; ranges come from examples."""
+"""Quantisation of weights and activations, with ranges from examples."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class _State:
     """The state of the rewriting of a subgraph.
 
     Attributes:
-        ranges: of its tensors.
-        width: of the whole numbers.
-        leaders: tensor -> another that has the same scale.
-        narrow: tensor -> the same in whole numbers.
-        stayed: operator and why -> how often.
-        operators: those that were written.
-        wide: tensors that are there in float32.
-        fills: tensor of zeros -> the operator that gives it.
+        ranges: the tensors' ranges.
+        width: the integer type.
+        leaders: id of a tensor -> that of another one with the same scale.
+        narrow: id of a tensor -> its quantised form.
+        stayed: (operator, reason) -> number left in float32.
+        operators: the new operators.
+        wide: ids of tensors that exist in float32.
+        fills: id of a tensor of zeros -> the FILL that produces it.
     """
 
     ranges: Ranges
@@ -55,18 +55,18 @@ class _State:
     fills: dict[int, Operator] = field(default_factory=dict)
 
     def add(self, operator: Operator) -> None:
-        """Write an operator."""
+        """Add an operator."""
         self.operators.append(operator)
         self.wide.update(id(x) for x in operator.outputs if x.dtype is not self.width.dtype)
 
     def leader(self, key: int) -> int:
-        """The one that stands for all with the same scale."""
+        """The representative of all tensors with the same scale."""
         while self.leaders.get(key, key) != key:
             key = self.leaders[key]
         return key
 
     def join(self, a: int, b: int) -> None:
-        """Two tensors get one scale."""
+        """Give two tensors one scale."""
         first, second = self.leader(a), self.leader(b)
         if first == second:
             return
@@ -75,22 +75,21 @@ class _State:
         self.ranges[first] = (min(low[0], high[0]), max(low[1], high[1]))
 
     def how(self, x: Tensor) -> Quantization:
-        """The scale of a tensor."""
+        """The quantisation of a tensor."""
         return self.width.for_range(*self.ranges[self.leader(id(x))])
 
 
 def quantize(
     subgraph: Subgraph, ranges: Ranges, width: Width, input_type: str, output_type: str
 ) -> dict[str, tuple[str, int]]:
-    """Compute in whole numbers what can be; what stayed float32, and why.
+    """Quantise operators that have kernels; return the reasons and numbers of the others.
 
     Args:
-        subgraph: is changed in place.
-        ranges: of its tensors.
-        width: of the whole numbers.
-        input_type: of inputs that are real numbers: "float32", that of the whole numbers or, of
-            8 bits, "uint8".
-        output_type: of outputs, likewise.
+        subgraph: the subgraph; it is changed in place.
+        ranges: the tensors' ranges.
+        width: the integer type.
+        input_type: the type of float inputs: "float32", that of `width`, or "uint8" for 8 bits.
+        output_type: the type of float outputs, likewise.
     """
     state = _State(dict(ranges), width, fills=fills_of(subgraph))
     state.wide.update(id(x) for x in subgraph.inputs)
@@ -100,7 +99,7 @@ def quantize(
             moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
             for x in moving[1:]:
                 state.join(id(moving[0]), id(x))
-    # First states of layers, which get some of their own.
+    # Quantised layers get initial states of their own.
     firsts = {
         id(x)
         for one in subgraph.operators
@@ -126,7 +125,7 @@ def quantize(
 
 
 def _name(operator: Operator) -> str:
-    """The operator, or the recurrent layer that it sets the state of and runs."""
+    """The operator's name, or that of the recurrent layer that it runs."""
     return operator.kind if layer_of(operator) is None else LSTM
 
 
@@ -135,37 +134,37 @@ def _is_real(operator: Operator) -> bool:
 
 
 def _data(operator: Operator) -> list[Tensor]:
-    """The inputs that are real numbers."""
+    """The float inputs."""
     return [x for x in operator.inputs if x is not None and x.dtype is dtypes.float32]
 
 
 def _reason(operator: Operator, state: _State) -> str:
-    """Why an operator is not computed in whole numbers; empty if it is."""
+    """Why an operator stays float32; "" if it is quantised."""
     kind, width = operator.kind, state.width
     if not _is_real(operator):
-        return "it gives whole numbers"
+        return "its outputs are integers"
     if any(isinstance(option, Subgraph) for option in operator.options.values()):
         layer = layer_of(operator)
         if layer is not None:
             return _about_layer(operator, layer, state)
-        return "loops and branches, recurrent layers among them, stay as they are inside"
+        return "loops and branches, including recurrent layers, are not quantised"
     if not width.has(kind):
-        return f"its kernel computes no real numbers in {width.bits} bits"
+        return f"it has no quantised kernel of {width.bits} bits"
     if any(x.dtype is not dtypes.float32 for x in operator.outputs):
-        return "only a part of its outputs are real numbers"
+        return "only some of its outputs are floats"
     moving = [x for x in (*_data(operator), *operator.outputs) if x.data is None]
     if any(id(x) not in state.ranges for x in moving):
         return "no example reached it"
     if kind in width.same and (not moving or len(moving) == len(operator.outputs)):
-        return "it takes constants alone"
+        return "its inputs are all constants"
     return _about_weights(operator, width) if kind in CHANNELS else ""
 
 
 def _about_layer(operator: Operator, layer: Operator, state: _State) -> str:
     if state.width is not EIGHT:
-        return f"of {state.width.bits} bits it is not written"
+        return f"it is not written in {state.width.bits} bits"
     if not begins_with_zeros(operator, state.fills):
-        return "its first state is given"
+        return "its initial state is not zero"
     moving = (operator.inputs[1], operator.outputs[0], cell_of(layer))
     return "" if all(id(x) in state.ranges for x in moving) else "no example reached it"
 
@@ -189,14 +188,14 @@ def _emit(state: _State, kind: str, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _narrowed(state: _State, x: Tensor) -> Tensor:
-    """A tensor in whole numbers, at the scale that all with its scale have."""
+    """A tensor, quantised at the scale it shares with others."""
     if id(x) not in state.narrow:
         state.narrow[id(x)] = _emit(state, "QUANTIZE", x, _like(state, x, state.how(x)))
     return state.narrow[id(x)]
 
 
 def _wide(state: _State, x: Tensor | None) -> Tensor | None:
-    """A tensor as float32; what was computed in whole numbers is widened once."""
+    """A tensor in float32; a quantised one is dequantised once."""
     if x is None or id(x) not in state.narrow or id(x) in state.wide:
         return x
     _emit(state, "DEQUANTIZE", state.narrow[id(x)], x)
@@ -204,7 +203,7 @@ def _wide(state: _State, x: Tensor | None) -> Tensor | None:
 
 
 def _like(state: _State, x: Tensor, how: Quantization, ending: str = "") -> Tensor:
-    """A tensor of whole numbers that stand for those of another."""
+    """A tensor of quantised integers for a float tensor."""
     dtype = state.width.dtype
     return Tensor(f"{x.name}/{ending or dtype.name}", dtype, x.shape, None, how)
 
@@ -214,7 +213,7 @@ def _constant(x: Tensor, how: Quantization, width: Width) -> Tensor:
 
 
 def _rewrite(state: _State, operator: Operator) -> None:
-    """The operator on whole numbers."""
+    """Rewrite an operator to quantised tensors."""
     kind, width = operator.kind, state.width
     made = operator.outputs
     if layer_of(operator) is not None:
@@ -241,7 +240,7 @@ def _rewrite(state: _State, operator: Operator) -> None:
     state.add(operator)
     for x, y in zip(made, outputs, strict=True):
         is_joined = fixed is not None and _is_shared(state, x)
-        if is_joined:  # what it goes into has a scale that others have, too
+        if is_joined:  # the consumer's scale is shared with other tensors
             again = _like(state, x, state.how(x), "scaled")
             state.narrow[id(x)] = _emit(state, "QUANTIZE", y, again)
         else:
@@ -249,7 +248,7 @@ def _rewrite(state: _State, operator: Operator) -> None:
 
 
 def _plain(state: _State, operator: Operator) -> list[Tensor | None]:
-    """The inputs of an operator without weights."""
+    """The quantised inputs of an operator without weights."""
     width, inputs = state.width, list(operator.inputs)
     for place, x in enumerate(inputs):
         if x is None or x.dtype is not dtypes.float32:
@@ -265,7 +264,7 @@ def _plain(state: _State, operator: Operator) -> list[Tensor | None]:
 
 
 def _rewrite_layer(state: _State, operator: Operator) -> None:
-    """An LSTM, with its first states."""
+    """Rewrite an LSTM with its initial states."""
     layer, x, made = layer_of(operator), operator.inputs[1], operator.outputs[0]
     if layer is None or x is None:
         return
@@ -290,7 +289,7 @@ def _is_shared(state: _State, x: Tensor) -> bool:
 
 
 def _weighed(state: _State, operator: Operator) -> list[Tensor | None] | None:
-    """The inputs of an operator with weights; None if its bias has no room."""
+    """The quantised inputs of an operator with weights; None if its bias exceeds the range."""
     place, axis = CHANNELS[operator.kind]
     where = _OPTIONAL[operator.kind]
     weights = operator.inputs[place]
@@ -318,7 +317,7 @@ def _weighed(state: _State, operator: Operator) -> list[Tensor | None] | None:
 
 
 def _outlet(state: _State, x: Tensor, kind: str) -> Tensor:
-    """A result of the subgraph in the type that was asked for."""
+    """A result of the subgraph in the requested type."""
     if x.dtype is not dtypes.float32:
         return x
     if kind == "float32":
@@ -337,7 +336,7 @@ def _outlet(state: _State, x: Tensor, kind: str) -> Tensor:
 
 
 def _inlet(state: _State, subgraph: Subgraph, x: Tensor, kind: str) -> Tensor:
-    """An argument of the subgraph in the type that was asked for."""
+    """An argument of the subgraph in the requested type."""
     y = state.narrow.get(id(x))
     if x.dtype is not dtypes.float32 or kind == "float32" or y is None or y.quantization is None:
         return x
@@ -357,6 +356,6 @@ def _inlet(state: _State, subgraph: Subgraph, x: Tensor, kind: str) -> Tensor:
         for one in subgraph.operators:
             one.inputs = [given if z is y else z for z in one.inputs]
         y = given
-    if takers:  # some still want float32
+    if takers:  # some users take float32
         subgraph.operators.insert(0, Operator("DEQUANTIZE", [given], [x], {}, x.name))
     return given

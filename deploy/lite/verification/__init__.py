@@ -1,1 +1,1 @@
-"""A file in LiteRT's own interpreter: what it makes of inputs that the model takes."""
+"""The results of a file in LiteRT's own interpreter."""

@@ -1,4 +1,4 @@
-"""Running a file in ai-edge-litert's interpreter, with XNNPACK and without."""
+"""Runs of a file in ai-edge-litert's interpreter, with XNNPACK and without."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-# Who runs the file: what phones do by default, and the kernels by themselves.
+# The ways to run a file: with the delegate that phones use by default, and without one.
 WAYS = ("XNNPACK", "no delegate")
 
 
@@ -27,12 +27,12 @@ class Interpreter:
 
     Args:
         content: the file.
-        way: of WAYS.
-        keeps_all: whether the numbers between operators can be looked at after a run.
+        way: one of WAYS.
+        keeps_all: whether intermediate tensors can be read after a run.
 
     Raises:
         FailedPreconditionError: ai-edge-litert is not installed.
-        InternalError: it does not take the file.
+        InternalError: LiteRT does not load the file.
     """
 
     def __init__(self, content: bytes, way: str = WAYS[0], *, keeps_all: bool = False) -> None:
@@ -65,23 +65,23 @@ class Interpreter:
                 raise self._refusal("does not load the file", error, said()) from error
 
     def signatures(self) -> dict[str, Any]:
-        """Key -> names of inputs and outputs."""
+        """Signature -> names of its inputs and outputs."""
         return dict(self._inner.get_signature_list())
 
     def run(self, feeds: Mapping[str, Array], key: str | None = None) -> dict[str, Array]:
-        """The outputs by name.
+        """Run a signature, and return its outputs by name.
 
         Args:
             feeds: inputs by name.
-            key: of the signature; None is the only one.
+            key: the signature's name; None for the only one.
 
         Raises:
-            InternalError: it fails.
+            InternalError: the run fails.
         """
         shapes = [array.shape for array in feeds.values()]
         if self._shapes not in ([], shapes) and self._inner.num_subgraphs() > 1:
-            # LiteRT 2.3 with XNNPACK: a loop or branch that was resized to more than its memory
-            # held computes with what stands at the old place.
+            # LiteRT 2.3 with XNNPACK computes loops and branches from stale memory after a resize
+            # beyond their previous size.
             self._inner = self._opened()
         self._shapes = shapes
         with _said() as said:
@@ -115,7 +115,7 @@ def _given(array: Array) -> Array:
 
 @contextlib.contextmanager
 def _said() -> Iterator[Any]:
-    """A function that gives native code's standard error meanwhile; it is not shown."""
+    """Yield a function that returns native code's standard error output, which is not shown."""
     with tempfile.TemporaryFile() as file:
         try:
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""NodeView: a converter's view of the node to convert."""
+"""NodeView: the node that a converter converts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -19,19 +19,19 @@ Inline: TypeAlias = Callable[
 
 
 def program_of(function: graph.FunctionRef) -> graph.Graph:
-    """The graph of a function, without calls, with constants folded."""
+    """The body of a function with calls inlined and constants folded."""
     return fold(inlined(function.graph))
 
 
 class NodeView(NodeFacts[Value]):
-    """One node of the program, to be written as ONNX.
+    """A node of the program to be converted to ONNX.
 
     Args:
-        node: the node; calls inlined, constants folded.
-        inline: converts a function into a graph: `inline(g, function, arguments) -> results`.
-        values: what became of the values of the program.
-        takers: the nodes that take each value; a result of the program is taken by None.
-        may_draw: whether the file may draw numbers of its own.
+        node: the node, with calls inlined and constants folded.
+        inline: converts a function in place: `inline(g, function, arguments) -> results`.
+        values: value of the program -> value of the file.
+        takers: the nodes that use each value; None stands for the program's results.
+        may_draw: whether the file may draw random numbers of its own.
     """
 
     constants_are = "in ONNX it is an attribute"
@@ -63,7 +63,7 @@ class NodeView(NodeFacts[Value]):
         return len(self.node.outputs)
 
     def is_multiple_of_size(self, index: int, picture: int) -> bool:
-        """Whether an argument is shape(picture)[1:3] times numbers that are known."""
+        """Whether an argument is shape(picture)[1:3] times known integers."""
         product = self._packed[index].node
         if product.op.name != "Mul":
             return False
@@ -80,6 +80,6 @@ class NodeView(NodeFacts[Value]):
         return False
 
     def axes(self, index: int, rank: int) -> list[int] | None:
-        """An argument that holds axes, sorted, none negative; None if the graph does not tell."""
+        """An argument of axes, sorted and non-negative; None if they are not constant."""
         found = self.constant(index)
         return None if found is None else sorted({int(axis) % rank for axis in found.reshape(-1)})

@@ -1,4 +1,4 @@
-"""Ops that are one operator of ONNX, input by input."""
+"""Ops that equal one ONNX operator with the same inputs."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -25,13 +25,13 @@ OPERATORS = {name: name for name in _OF_THE_SAME_NAME.split()} | {
     "MatrixDeterminant": "Det",
     "Maximum": "Max",
     "Minimum": "Min",
-    "PlaceholderWithDefault": "Identity",  # a node inside of a function is never fed
-    "RealDiv": "Div",  # integers are divided towards zero by both
+    "PlaceholderWithDefault": "Identity",  # a node inside a function is never fed
+    "RealDiv": "Div",  # both divide integers towards zero
     "SelectV2": "Where",
 }
 
 
 @converts(*OPERATORS)
 def operator(g: GraphBuilder, call: NodeView, *inputs: Value) -> Value:
-    """The operator."""
+    """The operator of the table."""
     return g.op(OPERATORS[call.node.op.name], *inputs)

@@ -1,4 +1,4 @@
-"""Op -> converter."""
+"""The registry of converters by op."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -14,12 +14,12 @@ class Converter(NamedTuple):
     """The converter of an op to ONNX.
 
     Attributes:
-        function: `function(g, call, *values)`: a value per argument of the op's signature, a tuple
-            for a list.
-        since: the opset that has all the operators it needs.
-        constants: the arguments that must be known when the file is written: ONNX has attributes
-            for them, or other operators for other values.
-        earlier: `earlier(node, takers)`: whether what becomes of the node needs no such opset.
+        function: `function(g, call, *values)`, with a value for each argument of the op; a list is
+            given as a tuple.
+        since: the first opset with all operators that it needs.
+        constants: the arguments that must be constants, because ONNX has attributes for them, or
+            different operators for different values.
+        earlier: `earlier(node, takers)`: whether this node can be converted in earlier opsets.
     """
 
     function: Function
@@ -29,7 +29,7 @@ class Converter(NamedTuple):
 
 
 _converters: dict[str, Converter] = {}
-# Modules with converters that few models want; importing one registers them.
+# Modules with rarely used converters; importing one registers them.
 later = LateModules()
 
 
@@ -42,9 +42,9 @@ def converts(
     """Register a converter.
 
     Args:
-        names: of the ops.
-        since: the opset that has all the operators it needs.
-        constants: the arguments that it asks for with `NodeView.needed`.
+        names: the ops.
+        since: the first opset with all operators that it needs.
+        constants: the arguments that it reads with `NodeView.needed`.
         earlier: see `Converter`.
     """
 
@@ -60,7 +60,7 @@ def converts(
     return install
 
 
-# Op -> how it computes with complex numbers; and the ops that do the same to both their parts.
+# Op -> converter for complex numbers; and the ops that apply to both parts separately.
 _of_pairs: dict[str, Function] = {}
 _by_parts: set[str] = set()
 
@@ -68,11 +68,11 @@ _by_parts: set[str] = set()
 def converts_pairs(
     *names: str, always: bool = False, constants: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
-    """Register what ops do where complex numbers are among their inputs or outputs.
+    """Register the converter of ops with complex inputs or outputs.
 
     Args:
-        names: of the ops.
-        always: whether that is always so; else they have another converter for real numbers.
+        names: the ops.
+        always: whether the ops are always complex; otherwise they have a converter for reals, too.
         constants: as for `converts`, if `always`.
     """
 
@@ -89,7 +89,7 @@ def converts_pairs(
 
 
 def converts_by_parts(*names: str) -> None:
-    """These ops do the same to both parts of complex numbers."""
+    """Register ops that apply to both parts of complex numbers separately."""
     for name in names:
         if name in _of_pairs or name in _by_parts:
             raise ValueError(f"op {name!r} computes with complex numbers in two ways")
@@ -97,13 +97,13 @@ def converts_by_parts(*names: str) -> None:
 
 
 def of_pairs(name: str) -> Function | None:
-    """The converter of an op on complex numbers; None if it has none."""
+    """The converter of an op for complex numbers; None if there is none."""
     later.import_all()
     return _of_pairs.get(name)
 
 
 def goes_by_parts(name: str) -> bool:
-    """Whether an op does the same to both parts of a complex number."""
+    """Whether an op applies to both parts of a complex number separately."""
     later.import_all()
     return name in _by_parts
 
@@ -115,6 +115,6 @@ def converters() -> dict[str, Converter]:
 
 
 def find(name: str) -> Converter | None:
-    """The converter of an op, None if it has none."""
+    """The converter of an op; None if there is none."""
     later.find(lambda: _converters.get(name) or NO_ONNX.get(name))
     return _converters.get(name)

@@ -1,6 +1,6 @@
-"""Ops without a counterpart in ONNX, or without a converter yet, and why."""
+"""Ops without a counterpart in ONNX, or without a converter yet, and the reasons."""
 
-# Why -> the ops.
+# Reason -> ops.
 _REASONS = {
     "asks for the script of a letter, which ONNX has no table of": "UnicodeScript",
     "assigns a variable; an ONNX model has no state": """
@@ -307,5 +307,5 @@ _REASONS = {
         WriteSummary
     """,
 }
-# Op -> why.
+# Op -> reason.
 NO_ONNX = {op: reason for reason, ops in _REASONS.items() for op in ops.split()}

@@ -1,4 +1,4 @@
-"""The accuracy of a smaller variant: its outputs compared with those of the float32 file."""
+"""The accuracy of a smaller variant, compared with the float32 file."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,10 +23,10 @@ class OutputAccuracy:
         largest: the largest absolute difference.
         relative: the same, divided by the largest absolute value of the output.
         mean: the mean absolute difference.
-        sqnr: signal to noise in dB; infinite if nothing differs, None for outputs without floats.
-        top1: how many rows (0 to 1) have their largest value in the same place; None if the output
-            has no rows of two values or more.
-        rows: how many rows that is a share of; 0 where `top1` is None.
+        sqnr: signal to noise in dB; infinite without a difference, None for other types.
+        top1: the share of rows (0 to 1) with equal argmax; None if the output has no rows of two
+            values or more.
+        rows: the number of these rows; 0 if `top1` is None.
     """
 
     largest: float
@@ -37,7 +37,7 @@ class OutputAccuracy:
     rows: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, which has no infinity."""
+        """The fields as a dict for JSON, which has no infinity."""
         sqnr = None if self.sqnr is None or math.isinf(self.sqnr) else self.sqnr
         return {
             "largest": self.largest,
@@ -51,18 +51,18 @@ class OutputAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class VariantReport:
-    """A file that is not float32.
+    """A file of a precision other than float32.
 
     Attributes:
         kind: float16, int8 or int8_static.
-        outputs: name in the file -> what it costs there.
-        compared: on which inputs: "held-out", "calibration" (there was nothing to hold out),
-            "sample" or "random".
-        batches: how many sets of inputs were compared.
-        calibrated: how many sets the ranges come from; 0 if there was no calibration.
+        outputs: name in the file -> its accuracy.
+        compared: the inputs of the comparison: "held-out", "calibration" (nothing could be held
+            out), "sample" or "random".
+        batches: the number of input sets that were compared.
+        calibrated: the number of input sets for calibration; 0 without one.
         float32_bytes: size of the float32 file.
         file_bytes: size of this one.
-        notes: what else was changed.
+        notes: other changes of the file.
     """
 
     kind: str
@@ -76,11 +76,11 @@ class VariantReport:
 
     @property
     def largest_relative(self) -> float:
-        """The largest difference from float32, relative to its output's largest value."""
+        """The largest difference from float32, divided by its output's largest value."""
         return max((one.relative for one in self.outputs.values()), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """The report as a dict for JSON."""
         return {
             "kind": self.kind,
             "outputs": {name: one.as_dict() for name, one in self.outputs.items()},
@@ -93,7 +93,7 @@ class VariantReport:
         }
 
     def lines(self) -> list[str]:
-        """As lines of text."""
+        """The comparison as lines of text."""
         size = self.file_bytes / self.float32_bytes
         found = [
             f"{self.kind}: {self.file_bytes:,} bytes, {size:.0%} of float32",
@@ -115,17 +115,17 @@ class VariantReport:
 def measure(
     kind: str, names: Sequence[str], feeds: Iterable[Mapping[str, Array]], exact: Any, small: Any
 ) -> dict[str, OutputAccuracy]:
-    """Run both sessions on the same inputs.
+    """Run both sessions on the same inputs, and measure the differences.
 
     Args:
-        kind: for errors.
-        names: of the outputs, in order.
+        kind: the variant's kind, for errors.
+        names: the outputs' names, in order.
         feeds: inputs by name.
-        exact: session of the float32 file.
-        small: session of the other.
+        exact: the session of the float32 file.
+        small: the session of the variant.
 
     Raises:
-        FailedPreconditionError: where float32 is finite, the other is not; or they differ in shape.
+        FailedPreconditionError: the variant is not finite where float32 is, or shapes differ.
     """
     pairs: list[list[tuple[Array, Array]]] = [[] for _ in names]
     for given in feeds:
@@ -139,7 +139,7 @@ def measure(
             if a.dtype.kind == "f" and not np.array_equal(np.isfinite(a), np.isfinite(b)):
                 raise FailedPreconditionError(
                     f"export: as {kind} output {name!r} is NaN or infinite where float32 is not "
-                    "(values inside pass its range)\n"
+                    "(intermediate values exceed its range)\n"
                     "  Try: int8_static=calibration.npz, or float32"
                 )
             found.append((a, b))
@@ -149,16 +149,16 @@ def measure(
 def overflows(
     feeds: Sequence[Mapping[str, Array]], exact: Any, watching: Any, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Notes on values that float16 cannot hold: a PC's runtime computes in float32 between them.
+    """Notes on values beyond float16; on a PC, intermediate values are computed in float32.
 
     Args:
         feeds: inputs by name.
-        exact: session of the float32 file.
-        watching: session of the float16 file that gives the inner values `names` last.
-        names: of these.
+        exact: the session of the float32 file.
+        watching: the session of a float16 file that also returns the intermediate values `names`.
+        names: these values' names.
 
     Raises:
-        FailedPreconditionError: an output itself is beyond float16.
+        FailedPreconditionError: an output itself exceeds float16.
     """
     found: set[str] = set()
     outputs = [one.name for one in exact.get_outputs()]
@@ -180,7 +180,7 @@ def overflows(
         return ()
     return (
         (
-            f"{len(found)} values inside are infinite where the processor computes in float16, "
+            f"{len(found)} intermediate values are infinite on processors that compute in float16, "
             f"among them {', '.join(map(repr, first))}"
         ),
     )
@@ -208,7 +208,7 @@ def _accuracy(pairs: Sequence[tuple[Array, Array]]) -> OutputAccuracy:
 
 
 def _top1(pairs: Sequence[tuple[Array, Array]]) -> tuple[float | None, int]:
-    """The share of rows whose largest value is in the same place, and how many rows there are."""
+    """The share of rows with equal argmax, and the number of rows."""
     rows = [
         np.argmax(a, -1).reshape(-1) == np.argmax(b, -1).reshape(-1)
         for a, b in pairs

@@ -1,4 +1,4 @@
-"""Artifacts of a verified file: a smaller variant, ORT's format, a page for the browser."""
+"""Files derived from a verified one: a smaller variant, ORT's format, a web page."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from pinnace.deploy.sampling.samples import Run, more_of
 from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array
 
-# WebAssembly's kernels sum in other orders than those of a PC; a smaller form adds twice its cost.
+# WebAssembly's kernels sum in another order than a PC's; a variant adds twice its own error.
 _PAGE_TOLERANCE = 1e-4
-# Drawn examples to compare a variant on where none are given, and the time limit for them.
+# The number of random examples to compare a variant on without given ones, and their time limit.
 _ROWS, _MEASURED_S = 100, 3.0
-# Above this share of float32's bytes nothing was won.
+# A variant must be smaller than this share of the float32 file.
 _HARDLY = 0.9
 
 
@@ -37,13 +37,13 @@ def smaller_form(
     """The model in another precision, and its accuracy.
 
     Args:
-        kind: of `variants.KINDS`.
-        program: whose inputs more are drawn of, if they were drawn.
+        kind: one of `variants.KINDS`.
+        program: the program to draw further inputs for, if they were drawn.
         model: the float32 model.
-        names: of its outputs, in order.
+        names: the outputs' names, in order.
         feeds: inputs to compare on.
-        drawn: what these are.
-        examples: to calibrate with; some of them are compared on instead of `feeds`.
+        drawn: the kind of these inputs.
+        examples: the calibration examples; some of them are compared on instead of `feeds`.
     """
     calibration: list[dict[str, Array]] = []
     compared = drawn
@@ -79,7 +79,7 @@ def mobile_files(
 ) -> dict[Path, bytes]:
     """The `.ort` file and its list of operators, checked against the ONNX file."""
     made = to_mobile(serialised)
-    # A sum in another order may round to the next of 256 steps.
+    # Sums in another order may round to the next of 256 steps.
     slack = max(one.relative for one in variant.outputs.values()) if variant else 0.0
     first, second = open_session(serialised), open_session(made.content)
     for given in feeds_of(program, runs):
@@ -103,16 +103,16 @@ def page_of(
     labels: Mapping[str, Sequence[str]],
     pixels: Mapping[str, Scaling],
 ) -> Page:
-    """The contents of a page.
+    """Build the contents of a page.
 
     Args:
-        serialised: the file.
+        serialised: the file's bytes.
         program: the model.
-        names: of outputs, in the signature -> in the file.
-        runs: inputs, and what the model made of them.
-        variant: what a smaller form costs.
+        names: name of an output in the signature -> name in the file.
+        runs: inputs, and the model's outputs for them.
+        variant: the accuracy of a variant; None for float32.
         labels: output of the signature -> names of its entries.
-        pixels: input -> what of pixels it takes.
+        pixels: input -> its scaling of pixels.
     """
     cases = [
         (

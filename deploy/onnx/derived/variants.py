@@ -19,9 +19,9 @@ from pinnace.framework.tensor import Array
 
 KINDS = ("float16", "int8", "int8_static")
 FLOAT16_LARGEST = 65504.0
-# Convolutions with sizes measured at run time are slower than those of float32.
+# Dynamically quantised convolutions are slower than float32 ones.
 _DYNAMIC = ("MatMul", "Gemm", "LSTM")
-# A product of uint8 and 8-bit int8 saturates on x86 without VNNI; with 7 bits for weights not.
+# Products of uint8 and int8 saturate on x86 without VNNI; weights of 7 bits avoid that.
 _SEVEN_BITS = True
 _INT8 = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
@@ -33,9 +33,9 @@ class Variant:
     """A file of another precision.
 
     Attributes:
-        kind: of `KINDS`.
+        kind: one of `KINDS`.
         model: the message.
-        notes: what was done that values alone may not show.
+        notes: changes that values alone may not show.
     """
 
     kind: str
@@ -44,16 +44,16 @@ class Variant:
 
 
 def make_variant(kind: str, model: onnx.ModelProto, calibration: Sequence[Feeds]) -> Variant:
-    """The model in another precision; inputs and outputs keep their dtypes.
+    """The model in another precision; inputs and outputs keep their types.
 
     Args:
-        kind: of `KINDS`.
-        model: in float32; stays as it is.
-        calibration: inputs to find the ranges with, for int8_static.
+        kind: one of `KINDS`.
+        model: the float32 model, which is not changed.
+        calibration: examples for int8_static.
 
     Raises:
-        FailedPreconditionError: onnxruntime is not installed, or has not this tool.
-        InvalidArgumentError: nothing in the model could be made smaller.
+        FailedPreconditionError: onnxruntime is not installed, or lacks this tool.
+        InvalidArgumentError: nothing in the model could be quantised.
         InternalError: the tool failed.
     """
     try:
@@ -72,7 +72,7 @@ def make_variant(kind: str, model: onnx.ModelProto, calibration: Sequence[Feeds]
     _sort(made.graph)
     used = {node.domain or "" for node in _nodes(made.graph)}
     imports = [one for one in made.opset_import if one.domain in used | {""}]
-    del made.opset_import[:]  # the tools import every domain they know
+    del made.opset_import[:]  # the tools import all domains they know
     made.opset_import.extend(imports)
     made.producer_name, made.producer_version = model.producer_name, model.producer_version
     made.model_version = model.model_version
@@ -112,8 +112,8 @@ def _quantised(
 
     with tempfile.TemporaryDirectory() as folder, _quiet():
         given, source, target = (Path(folder) / f"{i}.onnx" for i in range(3))
-        given.write_bytes(model.SerializeToString())  # handed a message, the tool empties it
-        # Symbolic inference needs sympy, and the file already says what it would find.
+        given.write_bytes(model.SerializeToString())  # the tool would clear a message
+        # Symbolic inference needs sympy, and would only find shapes that the file already has.
         quant_pre_process(given, source, skip_symbolic_shape=True)
         if kind == "int8":
             quantize_dynamic(
@@ -149,7 +149,7 @@ def _quantised(
 
 
 class _Reader:
-    """The feeds one by one, None after the last: what onnxruntime calls a CalibrationDataReader."""
+    """The examples one by one, then None: the interface of onnxruntime's CalibrationDataReader."""
 
     def __init__(self, feeds: Sequence[Feeds]) -> None:
         self._feeds = feeds
@@ -167,7 +167,7 @@ class _Reader:
 
 
 def _sort(graph: onnx.GraphProto) -> None:
-    """Each node after those it needs: the float16 tool puts its casts last."""
+    """Sort nodes topologically, as the float16 tool appends its casts."""
     waiting = list(graph.node)
     missing = {name for node in waiting for name in node.output if name}
     ordered: list[onnx.NodeProto] = []
@@ -192,7 +192,7 @@ def _sort(graph: onnx.GraphProto) -> None:
 
 
 def _needs(node: onnx.NodeProto) -> set[str]:
-    """Names that a node reads, its bodies too."""
+    """The names that a node reads, including those in its bodies."""
     found = set(node.input)
     for attribute in node.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
@@ -203,11 +203,11 @@ def _needs(node: onnx.NodeProto) -> set[str]:
 
 
 def watched(model: onnx.ModelProto, other: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
-    """A model that gives its inner float16 values too, and their names there.
+    """A model that also returns its intermediate float16 values, and their names.
 
     Args:
-        model: in float16.
-        other: in float32; only values that it has as well are given.
+        model: the float16 model.
+        other: the float32 model; only values that both have are returned.
     """
     known = {name for node in other.graph.node for name in node.output}
     known -= {one.name for one in other.graph.output}
@@ -227,7 +227,7 @@ def watched(model: onnx.ModelProto, other: onnx.ModelProto) -> tuple[onnx.ModelP
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes, in bodies too."""
+    """The nodes, including those in bodies."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
@@ -236,7 +236,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """The constants, in bodies too."""
+    """The constants, including those in bodies."""
     yield from graph.initializer
     for node in graph.node:
         for attribute in node.attribute:
@@ -248,12 +248,12 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress the tools' output; the report has the result."""
+    """Suppress the tools' output; the report has the results."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of files they leave open, and of each weight they cut
+            warnings.simplefilter("ignore")  # about files left open, and every truncated weight
             yield
     finally:
         logging.disable(level)
@@ -264,8 +264,8 @@ class Mobile:
     """A model in ORT's own format.
 
     Attributes:
-        content: of the `.ort` file.
-        operators: text that a reduced build of ONNX Runtime takes: which ops and types it needs.
+        content: the bytes of the `.ort` file.
+        operators: the configuration for a reduced build of ONNX Runtime: its ops and types.
     """
 
     content: bytes
@@ -277,7 +277,7 @@ def to_mobile(serialised: bytes) -> Mobile:
 
     Raises:
         FailedPreconditionError: the installed onnxruntime cannot write it.
-        InternalError: it failed.
+        InternalError: the conversion failed.
     """
     try:
         from onnxruntime.tools.convert_onnx_models_to_ort import (
@@ -303,13 +303,13 @@ def to_mobile(serialised: bytes) -> Mobile:
             raise InternalError(
                 f"export: onnxruntime does not write the model as .ort: {error}"
             ) from error
-    # Its comment names folders of this machine, and when.
+    # Its comment contains local paths and the time.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return Mobile(content, "\n".join(lines) + "\n")
 
 
 def mobile_paths(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """The paths of the `.ort` file and its list of operators: in the ONNX file's folder."""
+    """The paths of the `.ort` file and its list of operators, in the ONNX file's folder."""
     base = Path(path).with_suffix("")
     return (
         base.with_name(f"{base.name}.ort"),

@@ -17,7 +17,7 @@ from pinnace.framework.errors import UnimplementedError
 from pinnace.framework.shapes import Shape
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.-]")
-# Protobuf reads 100 messages inside one another: a body stands in three, and types in five more.
+# Protobuf parses 100 nested messages: a body takes three, and types five more.
 _MOST_BODIES = 30
 
 
@@ -26,7 +26,7 @@ class Written:
     """A model ready to be written.
 
     Attributes:
-        draft: the message without its weights, and these.
+        draft: the message without weights, and the weights.
         output_names: name in the signature -> name in the file.
     """
 
@@ -35,22 +35,22 @@ class Written:
 
 
 def describe_model(g: GraphBuilder, program: Program, ir_version: int, version: str) -> Written:
-    """The model as a message, and its weights.
+    """Describe a model as a message, and its weights.
 
     Args:
         g: the finished graph.
-        program: where the names come from.
-        ir_version: version of the format.
-        version: of pinnace, for the metadata.
+        program: the source of names.
+        ir_version: the version of the format.
+        version: pinnace's version, for the metadata.
 
     Raises:
-        UnimplementedError: branches and loops stand deeper inside one another than a file may have.
+        UnimplementedError: branches and loops are nested more deeply than a file allows.
     """
     depth = _depth(g)
     if depth > _MOST_BODIES:
         raise UnimplementedError(
-            f"export: branches and loops stand {depth} deep inside one another; in an ONNX file it "
-            f"may be {_MOST_BODIES}, as protobuf reads no more\n"
+            f"export: branches and loops are nested {depth} deep; an ONNX file allows "
+            f"{_MOST_BODIES}, as protobuf parses no more\n"
             "  Try: shapes={name: [4, 224, 224, 3], ...} (--input NAME=SHAPE) with all sizes: "
             "branches for others are then left out"
         )
@@ -78,7 +78,7 @@ def describe_model(g: GraphBuilder, program: Program, ir_version: int, version: 
 
 
 def _border(g: GraphBuilder) -> dict[str, str]:
-    """Give results the signature's names, each made by a node; an input's name gets a suffix."""
+    """Name results as in the signature, each made by a node; an input's name gets a suffix."""
     taken = {value.name for value in g.inputs}
     names: dict[str, str] = {}
     wanted: list[str] = []
@@ -110,13 +110,13 @@ def _border(g: GraphBuilder) -> dict[str, str]:
 
 
 def _kinds(g: OnnxGraph) -> set[str]:
-    """The operators, nested graphs included."""
+    """The operators, including those of nested graphs."""
     inside = [kind for node in g.nodes for body in node.bodies for kind in _kinds(body)]
     return {*(node.kind for node in g.nodes), *inside}
 
 
 def _made(g: OnnxGraph) -> list[Value]:
-    """All node outputs and body inputs, nested graphs included."""
+    """All node outputs and body inputs, including those of nested graphs."""
     found: list[Value] = []
     for node in g.nodes:
         found.extend(node.outputs)
@@ -140,7 +140,7 @@ def _name_constants(g: GraphBuilder) -> None:
 
 
 def _identity(g: GraphBuilder, constant: Value) -> Value:
-    """A constant that is a result; builder would fold the node away."""
+    """An Identity of a constant that is a result; the builder would fold it."""
     loose = Value(constant.name, constant.dtype, constant.shape)
     made = g.op("Identity", loose)
     if made.node is not None:
@@ -149,7 +149,7 @@ def _identity(g: GraphBuilder, constant: Value) -> Value:
 
 
 def _axis_names(g: GraphBuilder) -> dict[Value, tuple[str | None, ...]]:
-    """Names of the inputs' unknown sizes: equal names promise equal sizes, so each has its own."""
+    """Names of the inputs' unknown sizes: equal names mean equal sizes, so each has its own."""
     found: dict[Value, tuple[str | None, ...]] = {}
     leading = [value for value in g.inputs if value.shape.rank and value.shape[0] is None]
     for value in g.inputs:
@@ -181,7 +181,7 @@ def _info(name: str, value: Value, names: tuple[str | None, ...]) -> onnx.ValueI
 
 
 def _depth(g: GraphBuilder) -> int:
-    """How deep bodies of branches and loops stand inside one another."""
+    """The nesting depth of branches and loops."""
     deepest, level = 0, [g]
     while level:
         level = [
@@ -230,7 +230,7 @@ def _body_message(body: GraphBuilder, name: str) -> onnx.GraphProto:
 
 
 def _with_shells(model: onnx.ModelProto, g: GraphBuilder, weights: list[Value]) -> onnx.ModelProto:
-    """The model for shape inference: its large constants are inputs, without their bytes."""
+    """The model for shape inference: large constants become inputs without data."""
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
     for value in weights:
@@ -244,7 +244,7 @@ def _with_shells(model: onnx.ModelProto, g: GraphBuilder, weights: list[Value]) 
 
 
 def _declare(g: GraphBuilder, model: onnx.ModelProto, whole: onnx.ModelProto) -> None:
-    """Declare the type of every value: by the program, symbolic sizes by ONNX's inference."""
+    """Declare the type of every value: by the program, and symbolic sizes by ONNX's inference."""
     symbols = {
         dim.dim_param
         for info in model.graph.input
@@ -266,10 +266,10 @@ def _declare(g: GraphBuilder, model: onnx.ModelProto, whole: onnx.ModelProto) ->
         model.graph.output.append(_merged(value, found.get(value.name), symbols))
         if value.shape.rank is None:
             raise UnimplementedError(
-                f"export: the rank of output {value.name!r} is unknown; ONNX wants to know "
-                "how many axes an output has\n"
+                f"export: the rank of output {value.name!r} is unknown; an ONNX file must "
+                "declare it\n"
                 "  Try: ensure_shape(..., [None, None]) in the signature, a None for each axis; or "
-                "sample= with inputs of the kind to come, whose answers have as many axes"
+                "sample= with typical inputs, whose outputs have that rank"
             )
 
 

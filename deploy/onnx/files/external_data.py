@@ -1,6 +1,6 @@
-"""The files of an ONNX model's external weights: in its folder, or the model is refused.
+"""Checks of an ONNX model's external weights: they must be in the model's folder.
 
-A named file is read with the server's permissions, and results reveal its content.
+A named file is read with the server's permissions, and results may reveal its content.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_MOST_LEVELS = 64  # of graphs within graphs
+_MOST_LEVELS = 64  # nested graphs
 
 
 def check_external_data(path: Path) -> None:
-    """Check that all external weights of an ONNX file lie in its folder, links followed.
+    """Check that all external weights of an ONNX file are in its folder, with links resolved.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Raises:
-        FailedPreconditionError: onnx is not installed, or some weights lie elsewhere.
-        InvalidArgumentError: it is no ONNX file.
+        FailedPreconditionError: onnx is not installed, or weights are outside the folder.
+        InvalidArgumentError: the file is not an ONNX file.
     """
     try:
-        import onnx  # late: an extra
+        import onnx  # imported here, as it is an extra
     except ImportError:
         raise FailedPreconditionError(
             f"ONNX models need onnx and ONNX Runtime\n  Try: {install_command('onnx')}"
         ) from None
     try:
         model = onnx.load(str(path), load_external_data=False)
-    except Exception as error:  # protobuf's own, or the operating system's
-        raise InvalidArgumentError(f"{path}: no ONNX file: {error}") from None
+    except Exception as error:  # protobuf's, or an OSError
+        raise InvalidArgumentError(f"{path} is not an ONNX file: {error}") from None
     root = path.parent.resolve()
     for location in sorted(set(_locations(model))):
         if not (root / location).resolve().is_relative_to(root):
@@ -47,7 +47,7 @@ def check_external_data(path: Path) -> None:
 
 
 def _locations(message: Any, level: int = 0) -> Iterator[str]:
-    """The files that the tensors of a message lie in."""
+    """Yield the files that hold the tensors of a message."""
     if level > _MOST_LEVELS:
         raise InvalidArgumentError(f"the model has more than {_MOST_LEVELS} levels of messages")
     if message.DESCRIPTOR.name == "TensorProto":

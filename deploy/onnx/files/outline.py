@@ -1,6 +1,6 @@
-"""A written ONNX file without its weights: large ones are references to their offsets in it.
+"""A written ONNX file without its weights; large ones are references to their offsets.
 
-So ONNX's checker and ONNX Runtime read the written bytes, and map the weights instead of copying
+ONNX's checker and ONNX Runtime then read the written bytes, and map the weights instead of copying
 them several times.
 """
 
@@ -32,11 +32,11 @@ def outline(path: Path, location: str) -> onnx.ModelProto:
     """The ModelProto of a file, with references in place of its large weights.
 
     Args:
-        path: of the file.
-        location: the name by which the references call it.
+        path: the file.
+        location: the name of the file in the references.
 
     Raises:
-        DataLossError: it is no protobuf message.
+        DataLossError: the file is not a protobuf message.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         model = onnx.ModelProto()
@@ -90,14 +90,14 @@ def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[_Field]:
         elif kind in _FIXED:
             at += _FIXED[kind]
         else:
-            raise DataLossError(f"byte {begin} of the file: {kind} is no kind of field")
+            raise DataLossError(f"byte {begin} of the file: {kind} is not a wire type")
         if at > end:
-            raise DataLossError(f"byte {begin} of the file: field {number} is cut off")
+            raise DataLossError(f"byte {begin} of the file: field {number} is truncated")
         yield _Field(number, kind, begin, first, at)
 
 
 def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
-    """A number, and where the next field begins."""
+    """A varint, and the offset behind it."""
     number = 0
     for shift in range(0, 70, 7):
         if at >= end:
@@ -107,4 +107,4 @@ def _varint(data: mmap.mmap, at: int, end: int) -> tuple[int, int]:
         number |= (byte & 127) << shift
         if byte < 128:
             return number, at
-    raise DataLossError(f"byte {at} of the file: a number does not end")
+    raise DataLossError(f"byte {at} of the file: a varint does not end")

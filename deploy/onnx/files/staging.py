@@ -18,15 +18,15 @@ from pinnace.storage.system_errors import explained
 
 
 class Stage:
-    """A staged ONNX file, and the one with its weights if there is one.
+    """A staged ONNX file, and the file with its weights if there is one.
 
     Args:
-        target: where the file will be; None if it is only to be looked at.
-        folder: where it is made.
+        target: the final path; None if the file is only used here.
+        folder: the folder for the staged files.
 
     Attributes:
-        model: the file as it is now.
-        data: the file with its weights, None if they are in the model's.
+        model: the path of the file.
+        data: the path of the weights' file; None if the weights are in the model's.
     """
 
     def __init__(self, target: Path | None, folder: Path) -> None:
@@ -38,15 +38,15 @@ class Stage:
 
     @property
     def location(self) -> str:
-        """The name of the weights' file, if they get one."""
+        """The name of the weights' file, if there will be one."""
         return f"{'model.onnx' if self.target is None else self.target.name}.data"
 
     def write(self, draft: Draft, *, aside: bool) -> None:
         """Write the model.
 
         Args:
-            draft: it.
-            aside: whether the weights get a file of their own.
+            draft: the model.
+            aside: whether to write the weights to a file of their own.
         """
         if aside:
             message: list[onnx.ModelProto] = []
@@ -61,11 +61,11 @@ class Stage:
             self.model = self._file(lambda file: write_whole(file, draft))
 
     def replace(self, content: bytes) -> None:
-        """Replace it by another file, with its weights inside."""
+        """Replace the file by another one with its weights inside."""
         self.model, self.data = self._file(lambda file: file.write(content)), None
 
     def outline(self) -> tuple[Path, onnx.ModelProto]:
-        """A small file that refers to the weights where they are now: what checkers are given."""
+        """A small file that refers to the weights where they are now, for checkers."""
         if self.data is None:
             model = outline(self.model, self.model.name)
         else:
@@ -79,7 +79,7 @@ class Stage:
 
     @property
     def size(self) -> int:
-        """Bytes of both files."""
+        """The bytes of both files."""
         files = [self.model] if self.data is None else [self.model, self.data]
         return sum(file.stat().st_size for file in files)
 
@@ -92,7 +92,7 @@ class Stage:
         return model
 
     def content(self) -> bytes:
-        """The bytes of one file that holds everything."""
+        """The bytes of a single file with the weights."""
         if self.data is None:
             return self.model.read_bytes()
         return self.message().SerializeToString(deterministic=True)
@@ -110,7 +110,7 @@ class Stage:
             with contextlib.suppress(FileNotFoundError):
                 self.model.chmod(stat.S_IMODE(target.stat().st_mode))
             if self.data is not None:
-                # Between two steps a reader must not find the weights of another model.
+                # Readers must not find the weights of another model between the two steps.
                 target.unlink(missing_ok=True)
                 self.data.replace(target.with_name(self.location))
             self.model.replace(target)
@@ -132,10 +132,10 @@ class Stage:
 
 @contextlib.contextmanager
 def staged(path: str | os.PathLike[str] | None) -> Iterator[Stage]:
-    """Stage a file for `path`; if the block raises, nothing is left.
+    """Stage a file for `path`; if the block raises, no file is left.
 
     Args:
-        path: of the file; None for one that is removed afterwards.
+        path: the file; None for one that is removed afterwards.
 
     Raises:
         NotFoundError: the folder of `path` does not exist.
@@ -156,7 +156,7 @@ def staged(path: str | os.PathLike[str] | None) -> Iterator[Stage]:
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """The resolved path of a file; raises in advance if it cannot be written there.
+    """The resolved path of a file, after checks that it can be written.
 
     Raises:
         NotFoundError: its folder does not exist.
@@ -165,12 +165,10 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(path))
     refuse_device(target)
     if target.is_dir():
-        raise FailedPreconditionError(
-            f"export: {os.fspath(path)} is a folder; a file's name is wanted"
-        )
+        raise FailedPreconditionError(f"export: {os.fspath(path)} is a folder, must be a file")
     if not target.parent.is_dir():
         raise NotFoundError(
-            f"export: cannot write {os.fspath(path)}: there is no folder {target.parent}"
+            f"export: cannot write {os.fspath(path)}: the folder {target.parent} does not exist"
         )
     return target
 
@@ -187,10 +185,10 @@ def _take_in(tensor: onnx.TensorProto, data: Path) -> None:
 
 
 def refuse_size(size: int, what: str, advice: str) -> None:
-    """A message holds 2 GiB at most.
+    """Refuse a size of more than 2 GiB, the limit of a message.
 
     Raises:
-        UnimplementedError: `size` is more.
+        UnimplementedError: `size` is larger.
     """
     if size >= LIMIT:
         raise UnimplementedError(

@@ -22,15 +22,16 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array
 
-# Bytes of one protobuf message.
+# The limit of a protobuf message in bytes.
 LIMIT = (1 << 31) - 1
 ALIGNMENT = 8
-# Where weights stand in a file of their own: at pages, large ones where every system can map them.
+# Alignment of weights in a file of their own: pages, and for large arrays 64 KiB, so that every
+# system can map them.
 _PAGE, _LARGE_PAGE, _LARGE = 1 << 12, 1 << 16, 1 << 20
 
 _GRAPH, _INITIALIZER = 7, 5  # of ModelProto, of GraphProto
 _DIMS, _TYPE, _NAME, _RAW = 1, 2, 8, 9  # of TensorProto
-_NUMBER, _BYTES = 0, 2  # kinds of fields
+_NUMBER, _BYTES = 0, 2  # wire types
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Draft:
 
     @property
     def weight_bytes(self) -> int:
-        """Size of all weights together."""
+        """The size of all weights."""
         return sum(array_of(value).nbytes for value in self.weights)
 
     @property
@@ -63,14 +64,14 @@ class Draft:
 
 
 def write_whole(file: IO[bytes], draft: Draft) -> None:
-    """The model as one file."""
+    """Write the model as one file."""
     head = onnx.ModelProto()
     head.CopyFrom(draft.skeleton)
     head.ClearField("graph")
     before = head.SerializeToString(deterministic=True)
     graph = draft.skeleton.graph.SerializeToString(deterministic=True)
-    # The length of the graph stands before it, and the weights' places depend on how many bytes
-    # that takes: room for the longest that can be.
+    # The length of the graph comes before it, and the weights' offsets depend on how many bytes
+    # that takes: the longest form is reserved.
     most = len(graph) + sum(_most_bytes(value) for value in draft.weights)
     width = len(_varint(most))
     start = len(before) + 1 + width + len(graph)
@@ -89,12 +90,12 @@ def write_whole(file: IO[bytes], draft: Draft) -> None:
 
 
 def write_aside(file: IO[bytes], draft: Draft, location: str) -> onnx.ModelProto:
-    """Write the weights into a file of their own; the message that refers to it.
+    """Write the weights to a file of their own; return the message that refers to it.
 
     Args:
-        file: for the weights.
+        file: the file for the weights.
         draft: the model.
-        location: the name that the weights' file will have, in the folder of the model's.
+        location: the name of the weights' file, in the model's folder.
     """
     model = onnx.ModelProto()
     model.CopyFrom(draft.skeleton)
@@ -116,7 +117,7 @@ def write_aside(file: IO[bytes], draft: Draft, location: str) -> onnx.ModelProto
 
 
 def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:
-    """The tensor's bytes are in another file."""
+    """Let the tensor refer to bytes in another file."""
     del tensor.external_data[:]
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, text in (("location", location), ("offset", offset), ("length", length)):
@@ -131,7 +132,7 @@ def write_array(file: IO[bytes], array: Array, factor: Array | None = None) -> N
 
 
 def array_of(value: Value) -> Array:
-    """The array of a constant, of its shape if it is small."""
+    """The array of a constant, reshaped to its shape if it is small."""
     if value.array is None:
         raise InternalError(f"{value.name!r} is not a constant")
     if value.array.nbytes <= SMALL:
@@ -140,12 +141,12 @@ def array_of(value: Value) -> Array:
 
 
 def _is_raw(value: Value) -> bool:
-    """Whether its bytes are written from where they lie."""
+    """Whether its bytes are written directly from its memory."""
     return array_of(value).nbytes > SMALL and value.dtype is not dtypes.string
 
 
 def _header(value: Value, at: int) -> bytes:
-    """The bytes before a weight's data, or all of a small one; it starts at byte `at`."""
+    """The bytes before a weight's data, or all of a small one, for the offset `at`."""
     array = array_of(value)
     if not _is_raw(value):
         whole = tensor_message(array, value.name, value.dtype).SerializeToString(deterministic=True)
@@ -156,7 +157,7 @@ def _header(value: Value, at: int) -> bytes:
     raw = _tag(_RAW, _BYTES) + _varint(array.nbytes)
     number = onnx_number(value.dtype)
     for padding in range(2 * ALIGNMENT):
-        # A number may be written with zeros in front of it, up to ten bytes.
+        # A varint may be padded up to ten bytes.
         first, second = min(padding, ALIGNMENT), max(padding - ALIGNMENT, 0)
         kind = _tag(_TYPE, _NUMBER) + _varint(number, len(_varint(number)) + first)
         length = len(dims) + len(kind) + len(named) + len(raw) + array.nbytes
@@ -164,7 +165,7 @@ def _header(value: Value, at: int) -> bytes:
         header = begin + dims + kind + named + raw
         if (at + len(header)) % ALIGNMENT == 0:
             return header
-    raise InternalError(f"no place for {value.name!r}")
+    raise InternalError(f"no header length fits {value.name!r}")
 
 
 def _most_bytes(value: Value) -> int:
@@ -193,7 +194,7 @@ def _up(number: int, multiple: int) -> int:
 
 
 def tensors_of(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """The initializers, those of bodies too."""
+    """The initializers, including those of bodies."""
     yield from graph.initializer
     for node in graph.node:
         for attribute in node.attribute:

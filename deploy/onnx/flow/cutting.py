@@ -1,4 +1,4 @@
-"""Splits a model with string inputs into a tokenizer and a program on its numbers."""
+"""Splits a model with string inputs into a tokenizer and a program on its outputs."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from pinnace.ops.kernels.philox import key_counter_from_seed, uniform_int
 from pinnace.ops.registry import lookup
 from pinnace.storage.atomic import write_file
 
-# What texts are made of besides the words that a model knows; not all of it is UTF-8.
+# Pieces that sample texts are made of, beside the words of the vocabulary; some are not UTF-8.
 _ASCII = "| |  |\t|\n|\r\n|\v|\0|.|, |!?|-|'s|[x]|(|_|the|The END|I|7|42|0x1F|a,b,,c"
 _OTHERS = "ÄÖÜß|éÉ|ΣΊΣΥΦΟΣ|İı|中文|日本 語|я|😀👍🏽|e\u0301|\u00a0|\u2028|\ufeff|\udcff|a\udce4b"
 _PIECES = [*_ASCII.split("|"), *_OTHERS.split("|"), "x" * 70]
@@ -41,16 +41,16 @@ _SEED = 20_261_121
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A program cut in two.
+    """A program split in two.
 
     Attributes:
-        program: the rest of it, which takes numbers.
-        whole: the program itself.
-        document: what the JSON file says.
-        text: the JSON file.
-        front: the tokenizer's part of the graph, from its inputs to what crosses.
-        dropped: effects that were left out: op -> how often.
-        path: of the JSON file, None if none was asked for.
+        program: the numerical part.
+        whole: the original program.
+        document: the content of the JSON file.
+        text: the JSON.
+        front: the tokenizer's part of the graph, from its inputs to the crossing values.
+        dropped: effect that was left out -> number of nodes.
+        path: the JSON file; None if none is written.
     """
 
     program: Program
@@ -62,19 +62,19 @@ class Cut:
     path: str | None
 
     def runs(self, sample: Mapping[str, Any] | None) -> list[Run]:
-        """Inputs of the rest, as the reference tokenizer gives them, and what the model makes.
+        """Inputs of the numerical part, made by the reference tokenizer, and the model's outputs.
 
         Args:
-            sample: inputs of the whole model by name; None draws some.
+            sample: inputs of the whole model by name; None draws random ones.
 
         Raises:
             FailedPreconditionError: no inputs were found.
-            InternalError: the tokenizer fails, or gives something else than the model's own part.
+            InternalError: the tokenizer fails, or its results differ from the model's own part.
         """
         reference = Tokenizer(json.loads(self.text))
         words = texts_of(self.document)
         if any(spec.dtype is dtypes.string for spec in self.program.inputs.values()):
-            words = np.array([word for word in words if _is_utf8(word)], object)  # ONNX's are
+            words = np.array([word for word in words if _is_utf8(word)], object)  # as in ONNX
         front = {name: self.whole.inputs[name] for name in self.document["inputs"]}
         if all(spec.dtype is dtypes.string for spec in front.values()):
             self._try(reference, front, words)
@@ -85,7 +85,7 @@ class Cut:
         return found
 
     def _behind(self, reference: Tokenizer, inputs: Sequence[Array]) -> list[Array]:
-        """The inputs behind the cut that belong to some of the whole model."""
+        """The inputs of the numerical part for inputs of the whole model."""
         given = dict(zip(self.whole.inputs, inputs, strict=True))
         given |= self._numbers(reference, given)
         return [given[name] for name in self.program.inputs]
@@ -99,7 +99,7 @@ class Cut:
         write_file(self.path, self.text.encode())
 
     def _try(self, reference: Tokenizer, front: Mapping[str, TensorSpec], words: Array) -> None:
-        """Compare the tokenizer alone on every text."""
+        """Compare the tokenizer alone on every sample text."""
         step = 4
         for start in range(0, len(words) - step, step):
             given = {}
@@ -109,19 +109,19 @@ class Cut:
             self._numbers(reference, given)
 
     def _numbers(self, reference: Tokenizer, given: Mapping[str, Array]) -> dict[str, Array]:
-        """The tokenizer's results for inputs, which must equal the model's."""
+        """The tokenizer's results, checked against the model's."""
         arrays = {name: given[name] for name in self.document["inputs"]}
         try:
             wanted = dict(
                 zip(self.document["outputs"], self.front.run(list(arrays.values())), strict=True)
             )
         except OpError:
-            return {}  # the model refuses these texts
+            return {}  # the model refuses these strings
         try:
             found = reference(**arrays)
         except Exception as error:
             raise InternalError(
-                f"export: the tokenizer fails where the model does not: {error}\n  {arrays}"
+                f"export: the tokenizer fails on strings that the model takes: {error}\n  {arrays}"
             ) from error
         numbers = {}
         for name, array in wanted.items():
@@ -129,23 +129,23 @@ class Cut:
             same = numbers[name].dtype == array.dtype and np.array_equal(numbers[name], array)
             if not same:
                 raise InternalError(
-                    f"export: the tokenizer gives other numbers for {name!r} than the model\n"
+                    f"export: the tokenizer's values of {name!r} differ from the model's\n"
                     f"  texts: {arrays}\n  model: {array.tolist()}\n  tokenizer: {found[name]}"
                 )
         return numbers
 
 
 def cut_off(program: Program, opset: int, path: str | os.PathLike[str] | None) -> Cut:
-    """Cut a program where its strings have become numbers.
+    """Split a program where its strings have become numbers.
 
     Args:
         program: the model.
-        opset: version of the operators.
-        path: of the ONNX file.
+        opset: the version of the operators.
+        path: the ONNX file.
 
     Raises:
-        InvalidArgumentError: it takes no strings, or does nothing with them but hand them on.
-        ExportRefusedError: something that works on strings is neither ONNX's nor a tokenizer's.
+        InvalidArgumentError: the model has no string inputs, or computes no numbers from them.
+        ExportRefusedError: an op on strings is supported neither by ONNX nor by tokenizers.
     """
     if all(spec.dtype is not dtypes.string for spec in program.inputs.values()):
         specs = ", ".join(f"{name}: {spec.text}" for name, spec in program.inputs.items())
@@ -157,7 +157,7 @@ def cut_off(program: Program, opset: int, path: str | os.PathLike[str] | None) -
     frontier = find_frontier(graph, _unconvertible(graph, program, opset))
     if not frontier.values:
         raise InvalidArgumentError(
-            "export: cut_strings finds nothing to cut: no numbers are made of the strings"
+            "export: cut_strings finds nothing to cut: the model computes no numbers from strings"
         )
     arguments = dict(zip(program.inputs, graph.inputs, strict=True))
     crossing = _named(frontier, arguments, program)
@@ -182,12 +182,12 @@ def cut_off(program: Program, opset: int, path: str | os.PathLike[str] | None) -
 
 
 def with_advice(error: ExportRefusedError, program: Program, graph: Graph) -> ExportRefusedError:
-    """The refusal, with the advice to cut the strings off if that can be done.
+    """The refusal with the advice to cut off strings, if that is possible.
 
     Args:
-        error: what `lower` raised.
+        error: the error of `lower`.
         program: the model.
-        graph: what was to be lowered.
+        graph: the graph that was to be lowered.
     """
     if all(spec.dtype is not dtypes.string for spec in program.inputs.values()):
         return error
@@ -199,14 +199,14 @@ def with_advice(error: ExportRefusedError, program: Program, graph: Graph) -> Ex
     if names <= {node.name for node in frontier.nodes}:
         advice = (
             "\n  Try: cut_strings=True (--cut-strings): the file takes token ids, and a tokenizer "
-            "that makes them of strings is written beside it"
+            "that computes them is written beside it"
         )
         return ExportRefusedError(error.message + advice, error.refusals)
     return error
 
 
 def texts_of(document: Mapping[str, Any]) -> Array:
-    """Texts to try a tokenizer on: its own words and others, in every mixture."""
+    """Sample strings for a tokenizer: its own words and others, in random mixtures."""
     known = [
         key
         for table in document["tables"].values()
@@ -218,7 +218,7 @@ def texts_of(document: Mapping[str, Any]) -> Array:
     picks = uniform_int(stream, (_TEXTS, 8), 0, 2 * len(pieces), np.dtype(np.int64)).tolist()
     lengths = uniform_int(stream, (_TEXTS,), 0, 9, np.dtype(np.int64)).tolist()
     found = np.empty(_TEXTS + len(pieces), object)
-    # Of every other piece there is none: a space stands there.
+    # Odd numbers select a piece, even ones a space.
     texts = [
         "".join(pieces[pick // 2] if pick % 2 else " " for pick in row[:length])
         for row, length in zip(picks, lengths, strict=True)
@@ -228,7 +228,7 @@ def texts_of(document: Mapping[str, Any]) -> Array:
 
 
 def _unconvertible(graph: Graph, program: Program, opset: int) -> set[str]:
-    """Names of the nodes that ONNX cannot do."""
+    """The names of the nodes that have no ONNX counterpart."""
     try:
         lower(graph, program.inputs, opset)
     except ExportRefusedError as error:
@@ -243,7 +243,7 @@ def _taken_by(nodes: Sequence[Node]) -> set[Value]:
 def _named(
     frontier: Frontier, arguments: Mapping[str, Value], program: Program
 ) -> dict[str, Value]:
-    """Names of the crossing values: that of the input they are made of, suffixed `_ids`."""
+    """Names of the crossing values: that of the input they depend on, with the suffix `_ids`."""
     sources = {value: {name} for name, value in arguments.items()}
     for node in frontier.nodes:
         made_of = {name for value in node.inputs for name in sources.get(value, ())}
@@ -295,7 +295,7 @@ def _rest(
     arguments: Mapping[str, Value],
     crossing: Mapping[str, Value],
 ) -> Program:
-    """The program downstream of the frontier."""
+    """The program behind the cut."""
     gone = {*frontier.nodes, *(value.node for value in graph.inputs)}
     nodes = [node for node in ordered(graph) if node not in gone]
     taken = _taken_by(nodes) | set(graph.outputs)

@@ -62,7 +62,7 @@ from pinnace.storage.atomic import write_file
 if TYPE_CHECKING:
     from pinnace.deploy.onnx.flow.cutting import Cut
 
-# From so many bytes of weights on, ONNX Runtime gets no copies of them in other layouts.
+# Models with at least this many bytes of weights are loaded without packed copies of them.
 _LARGE = 4 << 20
 
 
@@ -93,75 +93,75 @@ def export(
     channels_first: str | Sequence[str] = (),
     allow_random: bool = False,
 ) -> ExportReport:
-    """Write a model as ONNX, checked by onnx.checker and against pinnace by ONNX Runtime.
+    """Write a model as ONNX, checked by onnx.checker, and compare ONNX Runtime's results.
 
-    A smaller variant (at most one of `float16`, `int8`, `int8_static`) is made from the float32
-    file once that is verified; its deviations from it are in `report.variant`.
+    A smaller variant (at most one of `float16`, `int8`, `int8_static`) is made from the verified
+    float32 file; `report.variant` has its differences from it.
 
     Args:
-        model: the folder of a SavedModel, the file of a frozen graph, what `saved_model.load` or
-            `saved_model.load_frozen_graph` gave, a Keras model, or a ConcreteFunction.
-        path: of the file; None writes none, the message is in the report.
-        signature: which one; of a model with one signature that one, whatever its name.
-        opset: version of the operators, 18 to 26; 18 runs everywhere.
-        ir_version: version of the format, 8 to 13.
-        verify: whether ONNX Runtime is asked to load the model and to give the same outputs.
-        sample: inputs to compare on, by name; None draws some. Where the model does not tell how
-            many axes an output has, its answer to the sample does.
-        float16: weights and arithmetic in half precision; inputs and outputs stay as they are.
-        int8: weights of matrix products in 8 bits, those of activations found at run time: for
+        model: the folder of a SavedModel, the file of a frozen graph, a Keras model, a
+            ConcreteFunction, or the result of `saved_model.load` or
+            `saved_model.load_frozen_graph`.
+        path: the file to write; None writes none, and the message is in the report.
+        signature: the name of the signature; None takes the model's only one.
+        opset: the version of the operators, 18 to 26; all runtimes support 18.
+        ir_version: the version of the format, 8 to 13.
+        verify: whether to load the file in ONNX Runtime and compare the outputs.
+        sample: inputs to compare on, by name; None draws random ones. If the model leaves the rank
+            of an output unknown, the rank for the sample is taken.
+        float16: weights and arithmetic in float16; inputs and outputs keep their types.
+        int8: weights of matrix products in int8, activations quantised dynamically: for
             transformers and dense networks.
-        int8_static: everything in 8 bits, QuantizeLinear and DequantizeLinear around each op, also
-            of convolutions: the `.npz` file, or the arrays by input, of examples to find the
-            ranges with. Every fifth run of them is left out, and compared on.
-        external_data: whether weights from a kilobyte on stand in a file of their own, `path` with
-            `.data` behind it; None does that where one file cannot hold them, at 2 GiB.
-        ort: whether to write `.ort` beside the file as well, ONNX Runtime's format for phones, and
-            the list of operators that a reduced build of it needs.
-        web: folder for a page that runs the model in the browser and checks itself; it loads
-            nothing from elsewhere.
+        int8_static: weights and activations in int8, also of convolutions, with QuantizeLinear and
+            DequantizeLinear around each op: a `.npz` file or arrays by input name with examples for
+            calibration. Every fifth batch of them is held out for the comparison.
+        external_data: whether weights of a kilobyte or more are in a file of their own, `path` with
+            the suffix `.data`; None does so if one file cannot hold them, at 2 GiB.
+        ort: whether to write also `.ort`, ONNX Runtime's format for phones, and the list of
+            operators for a reduced build of it.
+        web: the folder for a page that runs the model in the browser and checks itself; it loads
+            nothing from other hosts.
         web_runtime: the folder, npm package or project with the files of onnxruntime-web; None
-            looks for `node_modules` here and above.
-        labels: of the page, the names of an output's entries: a file with one a line, the names, or
-            one of these by output; None looks for `labels.txt` in the folder of `model`.
-        normalization: of the page, what pictures become: (mean, standard deviation), which pixels
-            of 0 to 255 are less, and divided by, or that by input. None: what the model begins with
-            says it (`Rescaling`, `Normalization`), else 0 to 1.
-        report: a `.json` or `.md` file that tells the same as what is returned, or why the model
-            was refused.
-        cut_strings: whether what the model does with strings, which ONNX has few operators for, is
-            left out: the file takes token ids then, and beside it stand `.tokenizer.json`, which
-            says how these are made, and `tokenizer.js` and `tokenizer.py`, which do it.
-        profile: where the file has to run: "server" (ONNX Runtime from 1.19 on), "node", "browser"
-            (WebAssembly), "webgpu", "phone", or "everywhere" for all but "webgpu".
-        verify_timeout_s: the longest that one run of the check may take, in pinnace and in ONNX
+            searches for `node_modules` in the current folder and those above.
+        labels: for the page, the names of an output's entries: a file with one per line, the names,
+            or either by output name; None looks for `labels.txt` in the folder of `model`.
+        normalization: for the page, the scaling of image inputs, (mean, standard deviation) of
+            pixels of 0 to 255, or one by input name. None takes it from the model's first layers
+            (`Rescaling`, `Normalization`), else 0 to 1.
+        report: a `.json` or `.md` file for the report, or for the reasons of a refusal.
+        cut_strings: whether to cut off string processing, for which ONNX has few operators: the
+            file then takes token ids, and the tokenizer is written beside it as `.tokenizer.json`,
+            with the runners `tokenizer.js` and `tokenizer.py`.
+        profile: the runtimes that must support the file: "server" (ONNX Runtime since 1.19),
+            "node", "browser" (WebAssembly), "webgpu", "phone", or "everywhere" for all but
+            "webgpu".
+        verify_timeout_s: the time limit of one run of the comparison, in pinnace and in ONNX
             Runtime, in seconds.
-        tags: which of several graphs of a folder; None takes the only one, or that for serving.
-        shapes: of inputs by name, None for a size that may be any; for inputs of unknown rank,
-            which ONNX cannot have, and where a fixed size is wanted.
-        channels_first: names of inputs that the file takes as [batch, channels, …], where the model
-            has [batch, …, channels]; `sample` and a calibration have them so too, `shapes` speaks
-            of the model.
-        allow_random: whether ONNX Runtime may draw where the model draws numbers without a seed of
-            its own, as dropout does that was left in: other numbers of the same distribution, in
-            every run. Outputs that depend on them are compared by dtype and shape alone; the report
-            names them.
+        tags: the tags of the graph to take; None takes the only one, or that for serving.
+        shapes: shapes of inputs by name, with None for a variable size; for inputs of unknown rank,
+            which ONNX lacks, or to fix sizes.
+        channels_first: names of inputs that the file takes as [batch, channels, …] and the model as
+            [batch, …, channels]; `sample` and calibration examples are channels first too, `shapes`
+            refers to the model.
+        allow_random: whether ONNX Runtime may draw random numbers for ops without a fixed seed,
+            such as dropout in training mode: from the same distribution, but different in every
+            run. Outputs that depend on them are compared by dtype and shape only; the report lists
+            them.
 
     Returns:
-        What was written and how well it agrees.
+        The files written, and how well the results agree.
 
     Raises:
-        UnimplementedError: the model has ops that cannot be written in ONNX; the message names all
-            of them with
-            their nodes and the lines that called them.
-        NotFoundError: there is no such model or signature, or the folder of `path` does not exist.
-        InvalidArgumentError: a wrong option, an input of unknown rank, a weight that is NaN, a
-            calibration that does not fit, a smaller form that would change nothing, or a file that
-            a runtime of the profile would not take.
-        FailedPreconditionError: onnxruntime or its tools are missing, or a smaller form gives NaN
-            where float32 does not, or an output is beyond float16.
-        DeadlineExceededError: a run of the check took longer than `verify_timeout_s`.
-        InternalError: what was made is not valid, or differs from the model. Nothing is written.
+        UnimplementedError: the model has ops that cannot be written in ONNX; the message lists all
+            of them with their nodes and the lines that called them.
+        NotFoundError: the model, the signature, or the folder of `path` does not exist.
+        InvalidArgumentError: an option is wrong, an input has unknown rank, a weight is NaN, the
+            calibration examples do not match the inputs, a smaller form would change nothing, or a
+            runtime of the profile would not support the file.
+        FailedPreconditionError: onnxruntime or its tools are missing, a smaller form gives NaN
+            where float32 does not, or an output exceeds float16.
+        DeadlineExceededError: a run of the comparison took longer than `verify_timeout_s`.
+        InternalError: the file is not valid, or its results differ. Nothing is written.
     """
     options = Options(
         path=path,
@@ -187,7 +187,7 @@ def export(
         channels_first=(channels_first,) if isinstance(channels_first, str) else channels_first,
         allow_random=allow_random,
     )
-    refuse_own_files(model, path)  # a better reason than the ending of such a file
+    refuse_own_files(model, path)  # gives a better reason than the suffix check
     options.check()
     try:
         found = _export(model, options)
@@ -289,10 +289,10 @@ class _Converted:
     """Facts about the conversion that are reported once the file is written.
 
     Attributes:
-        names: name of an output in the signature -> in the file.
-        operators: of the file, those of bodies included.
-        drawn: outputs that depend on numbers that are drawn anew in each run.
-        pixels: input -> what of pixels it takes.
+        names: name of an output in the signature -> name in the file.
+        operators: the file's operators, including those of bodies.
+        drawn: outputs that depend on random numbers.
+        pixels: input -> its scaling of pixels.
     """
 
     names: Mapping[str, str]
@@ -347,9 +347,9 @@ def _convert(program: Program, options: Options) -> tuple[_Converted, Draft]:
 
 
 def _with_ranks(graph: Graph, program: Program, sample: Mapping[str, Any] | None) -> Program:
-    """Values whose number of axes the graph does not tell have as many as for the sample.
+    """The program with unknown ranks replaced by those of a run on the sample.
 
-    A file must declare it. The metadata says where it comes from.
+    A file must declare ranks. The metadata says that they come from a sample.
     """
     if sample is None or set(sample) != set(program.inputs) or not unknown_ranks(graph):
         return program
@@ -362,7 +362,7 @@ def _with_ranks(graph: Graph, program: Program, sample: Mapping[str, Any] | None
 
 
 def _write(stage: Stage, program: Program, options: Options) -> _Converted:
-    """The graph lives in here only: what follows needs the memory."""
+    """Convert and write; the graph is freed afterwards, as later steps need the memory."""
     converted, draft = _convert(program, options)
     for what, is_wanted in (
         (str(options.kind), options.kind is not None),
@@ -383,7 +383,7 @@ def _write(stage: Stage, program: Program, options: Options) -> _Converted:
 def _run(
     program: Program, options: Options, cut: "Cut | None"
 ) -> tuple[Sequence[Run], Sequence[Run]]:
-    """Runs for all that follows, and those at the corners, for the comparison alone."""
+    """The runs for all later steps, and further ones at corners, for the comparison only."""
     if not options.needs_runs:
         return (), ()
     corners: Sequence[Run] = ()
@@ -392,7 +392,7 @@ def _run(
         if options.verify and options.sample is None and cut is None:
             corners = list(corners_of(program, runs))
     if program.is_ours:
-        program.concrete.drop_plan()  # what it packed and keeps is not needed again
+        program.concrete.drop_plan()  # the plan's packed weights are not needed again
     release_all()
     trim(program.weights)
     return runs, corners
@@ -424,7 +424,7 @@ def _smaller(
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    """The files written beside it."""
+    """The paths of derived files."""
 
     mobile: Mapping[Any, bytes]
     web: Page | None

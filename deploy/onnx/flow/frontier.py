@@ -1,4 +1,4 @@
-"""The values between tokenizer and ONNX, found as a minimum cut."""
+"""The values that cross from tokenizer to ONNX, found by a minimum cut."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from pinnace.framework import dtypes
 from pinnace.graph.graph import Graph, Node, Value
 from pinnace.graph.walk import ordered
 
-# A value that crosses costs 1; so much costs an input that both sides read, as strings; and more
-# than all of them together what cannot cross.
+# Costs: 1 for a crossing value; more for a string input that both sides read; and more than all of
+# them together for values that cannot cross.
 _INPUT: Final = 1 << 20
 _NEVER: Final = 1 << 40
 _CROSSING = (dtypes.bool, dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
@@ -22,12 +22,12 @@ _CROSSING = (dtypes.bool, dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """A graph cut in two.
+    """A graph split in two.
 
     Attributes:
-        nodes: those of the tokenizer, in order.
-        values: of them, what the other side takes.
-        steps: those of its nodes, in order.
+        nodes: the tokenizer's nodes, in order.
+        values: the values of these nodes that the other part takes.
+        steps: the steps of these nodes, in order.
     """
 
     nodes: tuple[Node, ...]
@@ -36,15 +36,15 @@ class Frontier:
 
 
 def find_frontier(graph: Graph, unconvertible: Collection[str]) -> Frontier:
-    """The cut with the fewest values that cross, and of these the first.
+    """Find the cut with the fewest crossing values, and of several the earliest.
 
     Args:
-        graph: frozen and folded.
-        unconvertible: names of the nodes that ONNX cannot do.
+        graph: the graph, frozen and folded.
+        unconvertible: names of the nodes without an ONNX counterpart.
 
     Raises:
-        ExportRefusedError: something that works on strings is neither ONNX's nor a tokenizer's, or
-            strings come out of the model.
+        ExportRefusedError: an op on strings is supported neither by ONNX nor by tokenizers, or the
+            model returns strings.
     """
     texts = {value.node for value in graph.inputs if value.dtype is dtypes.string}
     reached = _reached(graph, {value.node for value in graph.inputs})
@@ -66,7 +66,7 @@ def find_frontier(graph: Graph, unconvertible: Collection[str]) -> Frontier:
 
 
 def _reached(graph: Graph, start: Collection[Node]) -> set[Node]:
-    """The nodes reachable from these, and these."""
+    """These nodes, and those reachable from them."""
     found = set(start)
     for node in ordered(graph):
         if any(value.node in found for value in node.inputs):
@@ -77,7 +77,7 @@ def _reached(graph: Graph, start: Collection[Node]) -> set[Node]:
 def _steps(
     nodes: Sequence[Node], reached: Collection[Node]
 ) -> tuple[dict[Node, list[Step]], dict[Node, str]]:
-    """The steps of nodes, and why others have none."""
+    """The steps of nodes, and the reasons why others have none."""
     steps: dict[Node, list[Step]] = {}
     reasons: dict[Node, str] = {}
     for node in nodes:
@@ -94,7 +94,7 @@ def _steps(
 def _only_tokenizer(
     nodes: Sequence[Node], unconvertible: Collection[str], reasons: Mapping[Node, str]
 ) -> list[Node]:
-    """The nodes that only a tokenizer can do."""
+    """The nodes that only a tokenizer supports."""
     unsupported: set[Node] = set()
     found = []
     for node in nodes:
@@ -139,12 +139,12 @@ def _places(nodes: Sequence[Node]) -> tuple[tuple[str, str | None], ...]:
 
 
 def _may_cross(value: Value) -> bool:
-    """Whether a value can be an input: numbers of known rank that are not part of a step."""
+    """Whether a value can be an input: numbers of known rank that are no part of a step."""
     return value.dtype in _CROSSING and value.shape.rank is not None and not is_part(value)
 
 
 def _use(graph: Graph, value: Value) -> str:
-    """Why a value may not cross."""
+    """Why a value cannot cross."""
     if value.dtype in _CROSSING:
         return f"what it gives cannot be an input of the file: {value.spec.text}"
     for name, output in zip(graph.output_names, graph.outputs, strict=True):
@@ -157,9 +157,9 @@ def _use(graph: Graph, value: Value) -> str:
 def _network(
     graph: Graph, nodes: Sequence[Node], texts: Collection[Node], reasons: Mapping[Node, str]
 ) -> Network:
-    """The flow network of the graph; the source is the tokenizer's side."""
+    """The flow network of the graph, with the tokenizer on the source's side."""
     network = Network()
-    # Inputs that are numbers may be read on both sides.
+    # Both parts may read numerical inputs.
     free = {value.node for value in graph.inputs} - set(texts)
     known = set(nodes) - free
     for node in known:
@@ -181,7 +181,7 @@ def _network(
 
 
 def _crossing(graph: Graph, chosen: Sequence[Node]) -> tuple[Value, ...]:
-    """The values that flow from the tokenizer's nodes to others, in order."""
+    """The values that the other nodes take from the tokenizer's, in order."""
     inside = set(chosen)
     taken = {value for node in ordered(graph) if node not in inside for value in node.inputs} | set(
         graph.outputs

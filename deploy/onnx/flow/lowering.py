@@ -1,4 +1,4 @@
-"""Lowering a frozen graph to ONNX operators, op by op; all refusals are collected."""
+"""Lowering of a frozen graph to ONNX operators, op by op; all refusals are collected."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,16 @@ def lower(
     *,
     may_draw: bool = False,
 ) -> tuple[GraphBuilder, dict[str, int]]:
-    """The graph in ONNX operators, and how often each op of the program was converted.
+    """Lower a graph; also return the number of conversions per op.
 
     Args:
-        program: frozen and folded.
+        program: the graph, frozen and folded.
         inputs: name -> spec, in the order of the graph's inputs.
-        opset: version of the operators.
-        may_draw: whether the operators may draw numbers of their own.
+        opset: the version of the operators.
+        may_draw: whether the operators may draw random numbers of their own.
 
     Raises:
-        UnimplementedError: some nodes have no counterpart; the message names all of them.
+        UnimplementedError: nodes have no counterpart; the message lists all of them.
     """
     g = GraphBuilder(opset)
     lowering = _Lowering(may_draw)
@@ -53,7 +53,7 @@ def lower(
 
 
 def _refuse_complex(what: str, types: Mapping[str, DType]) -> None:
-    """Complex numbers live inside of a model only."""
+    """Refuse complex inputs and outputs; inside a model complex numbers are supported."""
     for name, dtype in types.items():
         if dtype.is_complex:
             raise UnimplementedError(
@@ -63,11 +63,11 @@ def _refuse_complex(what: str, types: Mapping[str, DType]) -> None:
 
 
 class _Lowering:
-    """The state of one conversion: values converted, and refusals.
+    """The state of one conversion.
 
     Attributes:
         refused: (op, reason) -> the nodes.
-        counts: op -> how often.
+        counts: op -> number of conversions.
     """
 
     def __init__(self, may_draw: bool) -> None:
@@ -86,12 +86,12 @@ class _Lowering:
     def nodes(
         self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]
     ) -> list[Value]:
-        """Convert every node that the graph's results need; the results.
+        """Convert every node that the graph's results depend on, and return the results.
 
         Args:
-            g: where the operators go.
-            program: without calls.
-            arguments: one per input; None for one that ONNX has no type for.
+            g: the builder to add operators to.
+            program: the graph, with calls inlined.
+            arguments: the values of its inputs; None for one of a type that ONNX lacks.
         """
         pairs = zip(program.inputs, arguments, strict=True)
         values = {value: argument for value, argument in pairs if argument is not None}
@@ -113,7 +113,7 @@ class _Lowering:
             reason = self._convert(g, node, values, takers)
             if reason:
                 self.refused.setdefault((node.op.name, reason), []).append(node)
-                for output in node.outputs:  # to go on, and find the others
+                for output in node.outputs:  # placeholders, so that later refusals are found too
                     values[output] = _stand_in(g, output.spec)
         return [values[value] for value in program.outputs]
 
@@ -123,7 +123,7 @@ class _Lowering:
         ref: graph.FunctionRef | graph.Graph,
         arguments: Sequence[Value | None],
     ) -> list[Value]:
-        """Convert what a function does with these arguments, in place."""
+        """Convert a function's body for the given arguments, in place."""
         program = ref if isinstance(ref, graph.Graph) else program_of(ref)
         return self.nodes(g, program, arguments)
 
@@ -134,7 +134,7 @@ class _Lowering:
         values: dict[graph.Value, Value],
         takers: Mapping[graph.Value, Sequence[graph.Node | None]],
     ) -> str:
-        """Convert one node; why not, if it cannot be."""
+        """Convert one node; return the reason if it cannot be converted."""
         name = node.op.name
         converter = registry.find(name)
         if converter is None:
@@ -167,13 +167,13 @@ class _Lowering:
         except Exception:
             if not self.refused:
                 raise
-            # It was given the placeholder of a refused node, which is reported in the end.
+            # Its input is the placeholder of a refused node, which is reported anyway.
             values.update((output, _stand_in(g, output.spec)) for output in node.outputs)
         return ""
 
 
 def _stand_in(g: GraphBuilder, spec: TensorSpec) -> Value:
-    """A placeholder for a refused node's output; behind a handle its shape is unknown."""
+    """A placeholder for a refused node's output; for a handle, its shape is unknown."""
     if spec.dtype.onnx is None:
         return Value("refused", spec.dtype, Shape(None))
     if not spec.dtype.is_complex:
@@ -201,17 +201,17 @@ def _keep(
 ) -> None:
     if len(results) < len(node.outputs):
         raise InternalError(
-            f"the converter of {name} gives {len(results)} of {len(node.outputs)} outputs"
+            f"the converter of {name} returned {len(results)} of {len(node.outputs)} outputs"
         )
     for output, value in zip(node.outputs, results, strict=False):
         if value is None:
             continue
-        if output.dtype.onnx is None:  # a handle: the value is what stands behind it
+        if output.dtype.onnx is None:  # a handle, which its value replaces
             values[output] = value
             continue
         if value.dtype is not output.dtype:
             raise InternalError(
-                f"the converter of {name} gives {value.dtype.name}, the op "
+                f"the converter of {name} returned {value.dtype.name}, the op has "
                 f"{output.dtype.name} (node {node.name!r})"
             )
         value.refine(output.shape)

@@ -16,7 +16,7 @@ from pinnace.storage.atomic import refuse_device
 
 StrPath = str | os.PathLike[str]
 
-# ONNX Runtime 1.31 refuses 27; below 18 reductions take their axes otherwise.
+# ONNX Runtime 1.31 refuses 27; below 18, reductions take their axes as attributes.
 OPSETS = range(18, 27)
 IR_VERSIONS = range(8, 14)
 REPORTS = (".json", ".md")
@@ -29,11 +29,11 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The arguments of `export`, which explains them.
+    """The arguments of `export`, which documents them.
 
     Attributes:
-        kind: of `variants.KINDS`, None for float32.
-        calibration: what `int8_static` was.
+        kind: one of `variants.KINDS`; None for float32.
+        calibration: the value of `int8_static`.
     """
 
     path: StrPath | None
@@ -65,12 +65,12 @@ class Options:
         return self.verify or self.kind is not None or self.ort or self.web is not None
 
     def check(self) -> None:
-        """Refuse contradictory options before any work is done.
+        """Refuse contradictory options before anything is done.
 
         Raises:
-            InvalidArgumentError: an option is wrong, or two do not fit.
+            InvalidArgumentError: an option is wrong, or two contradict each other.
             NotFoundError: the folder of the report does not exist.
-            FailedPreconditionError: the report's place is a folder, or either place is a device.
+            FailedPreconditionError: the report's path is a folder, or a path is a device.
         """
         for name, value, allowed in (
             ("opset", self.opset, OPSETS),
@@ -94,7 +94,7 @@ class Options:
             raise InvalidArgumentError("export: ort=True writes a file beside `path`; path is None")
         if self.allow_random and (self.kind is not None or self.ort or self.web is not None):
             raise InvalidArgumentError(
-                "export: allow_random goes with float32 in an ONNX file alone: other forms are "
+                "export: allow_random needs float32 in an ONNX file only: other forms are "
                 "compared with it, number by number"
             )
         self._check_page()
@@ -108,21 +108,21 @@ class Options:
     def _check_page(self) -> None:
         if self.web is None and (self.labels is not None or self.normalization is not None):
             raise InvalidArgumentError(
-                "export: labels and a normalization are of the page (web=FOLDER), which is not "
-                "asked for; an ONNX file has no place for them"
+                "export: labels and normalization need a page (web=FOLDER), as an ONNX file has no "
+                "place for them"
             )
 
     def _check_report(self, place: Path) -> None:
         if place.suffix not in REPORTS:
             raise InvalidArgumentError(
-                f"export: a report ends in {' or '.join(REPORTS)}, got {os.fspath(place)!r}: "
-                "the ending says in which form it is written"
+                f"export: a report must end in {' or '.join(REPORTS)}, the format, "
+                f"got {os.fspath(place)!r}"
             )
         if not place.absolute().parent.is_dir():
-            raise NotFoundError(f"export: there is no folder for the report {os.fspath(place)!r}")
+            raise NotFoundError(f"export: the folder of report {os.fspath(place)!r} does not exist")
         if place.is_dir():
             raise FailedPreconditionError(
-                f"export: the report {os.fspath(place)!r} is a folder; a file's name is wanted"
+                f"export: the report {os.fspath(place)!r} is a folder, must be a file"
             )
         refuse_device(Path(os.path.realpath(place)))
         if self.path is not None and os.path.realpath(place) == os.path.realpath(self.path):
@@ -132,19 +132,18 @@ class Options:
 
 
 def _check_ending(path: str) -> None:
-    """Refuse a path that does not say ONNX: the ending says what a file holds.
+    """Refuse a path with a suffix other than ONNX's.
 
     Raises:
-        InvalidArgumentError: it ends otherwise.
+        InvalidArgumentError: it has another suffix.
     """
     ending = Path(path).suffix.lower()
     if ending == ENDING or Path(path).is_dir():
-        return  # a folder is refused where files are written
+        return  # folders are refused when the file is written
     advice = _ADVICE.get(ending, f"a path that ends in {ENDING}")
     given = f"the ending {ending!r}" if ending else "no ending"
     raise InvalidArgumentError(
-        f"export: {path!r} must end in {ENDING}, the format that is written; got {given}\n"
-        f"  Try: {advice}"
+        f"export: {path!r} must end in {ENDING}, got {given}\n  Try: {advice}"
     )
 
 
@@ -152,9 +151,9 @@ def one_kind(**chosen: bool) -> str | None:
     """The one precision that was chosen; None for float32.
 
     Raises:
-        InvalidArgumentError: there are several.
+        InvalidArgumentError: several were chosen.
     """
     kinds = [kind for kind in KINDS if chosen[kind]]
     if len(kinds) > 1:
-        raise InvalidArgumentError(f"export: a file has one precision; got {' and '.join(kinds)}")
+        raise InvalidArgumentError(f"export: choose one precision, got {' and '.join(kinds)}")
     return kinds[0] if kinds else None

@@ -1,4 +1,4 @@
-"""An ONNX graph in memory, and how one is built.
+"""An ONNX graph in memory, and its builder.
 
 `graph` defines values, operators and graphs; converters write them with `builder.GraphBuilder`,
 based on `maker`: `inference` and `element_types` infer operators' dtypes and shapes, `arithmetic`

@@ -1,4 +1,4 @@
-"""Constant folding: operators on sizes, paddings and weights, computed while exporting."""
+"""Constant folding at export: operators on sizes, paddings and weights."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ def compute(kind: str, arrays: Sequence[Array | None], attrs: dict[str, Any]) ->
 
 
 def split(count: int, arrays: Sequence[Array | None], attrs: dict[str, Any]) -> list[Array] | None:
-    """The pieces of a constant; None if their sizes are unknown."""
+    """The pieces of a split constant; None if their sizes are unknown."""
     whole = arrays[0]
     sizes = arrays[1] if len(arrays) > 1 else None
     if whole is None or whole.dtype == object:
@@ -98,7 +98,7 @@ def _divide(attrs: dict[str, Any], x: Array, y: Array) -> Array | None:
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Array]:
-    return lambda attrs, *arrays: function(*arrays)  # noqa: ARG005 (every rule is given them)
+    return lambda attrs, *arrays: function(*arrays)  # noqa: ARG005 (all rules have this signature)
 
 
 _RULES: dict[str, Callable[..., Array | None]] = {

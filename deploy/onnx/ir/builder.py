@@ -1,4 +1,4 @@
-"""GraphBuilder: an ONNX graph in the making, with what converters often need."""
+"""GraphBuilder: an ONNX graph under construction, with common operator sequences."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from pinnace.framework.shapes import Shape
 
 
 class GraphBuilder(Maker):
-    """Makes nodes, and sequences of nodes that have a name of their own."""
+    """Adds nodes, and common sequences of nodes."""
 
     def as_int64(self, x: Value) -> Value:
         """`x` as int64."""
         return self.cast(x, dtypes.int64)
 
     def shape_of(self, x: Value, start: int | None = None, end: int | None = None) -> Value:
-        """The sizes of the axes of `x`, int64; a constant if they are known."""
+        """The shape of `x` as int64; a constant if it is known."""
         if x.shape.rank is not None:
             sizes = list(x.shape)[slice(start, end)]
             if None not in sizes:
@@ -27,7 +27,7 @@ class GraphBuilder(Maker):
         return self.op("Shape", x, start=start, end=end)
 
     def size_of(self, x: Value, axis: int) -> Value:
-        """The size of one axis as a vector of one int64."""
+        """The size of an axis as an int64 vector of one element."""
         size = x.size(axis)
         if size is not None:
             return self.ints(size)
@@ -35,31 +35,31 @@ class GraphBuilder(Maker):
         return self.op("Shape", x, start=axis, end=axis + 1)
 
     def joined(self, *parts: Value) -> Value:
-        """Vectors one behind the other."""
+        """The concatenation of vectors."""
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
     def reshape(self, x: Value, sizes: Sequence[int] | Value) -> Value:
-        """`x` with other sizes; one may be -1, and none means to copy one."""
+        """`x` in another shape; one size may be -1."""
         if not isinstance(sizes, Value):
             if x.shape.is_fully_defined() and list(sizes) == x.shape.as_list():
                 return x
             if _keeps_first(x.shape, sizes):
-                # 0 copies the size: it keeps its name, and may be 0 itself.
+                # 0 copies the size, which keeps its name and may itself be 0.
                 return self.op("Reshape", x, self.ints(0, *sizes[1:]))
             sizes = self.ints(*sizes)
         literal = sizes.array is None or (0 in sizes.array and -1 not in sizes.array)
         return self.op("Reshape", x, sizes, allowzero=1 if literal else None)
 
     def unsqueeze(self, x: Value, *axes: int) -> Value:
-        """`x` with new axes of size 1 at these places of the result."""
+        """`x` with new axes of size 1 at these positions of the result."""
         return self.op("Unsqueeze", x, self.ints(*axes)) if axes else x
 
     def squeeze(self, x: Value, *axes: int) -> Value:
-        """`x` without these axes, which have size 1."""
+        """`x` without these axes, which must have size 1."""
         return self.op("Squeeze", x, self.ints(*axes)) if axes else x
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
-        """`x` with its axes in another order; nothing if it is the same."""
+        """`x` with its axes in another order; `x` itself if the order is the same."""
         if list(perm) == list(range(len(perm))):
             return x
         return self.op("Transpose", x, perm=list(perm))
@@ -73,7 +73,7 @@ class GraphBuilder(Maker):
         ):
             return x
         if sizes.array is not None and 0 in sizes.array and x.rank <= sizes.array.size:
-            # ONNX Runtime 1.31 drops an Expand to nothing.
+            # ONNX Runtime 1.31 drops an Expand to an empty shape.
             empty = np.broadcast_shapes(tuple(sizes.array.tolist()), tuple(1 for _ in x.shape))
             return self.constant(np.zeros(empty, x.dtype.numpy), dtype=x.dtype)
         return self.op("Expand", x, sizes)
@@ -81,7 +81,7 @@ class GraphBuilder(Maker):
     def slice(
         self, x: Value, axis: int, start: int | Value, end: int | Value, step: int = 1
     ) -> Value:
-        """x[..., start:end:step, ...] at one axis."""
+        """x[..., start:end:step, ...] along an axis."""
         first = start if isinstance(start, Value) else self.ints(start)
         last = end if isinstance(end, Value) else self.ints(end)
         return self.op(
@@ -89,7 +89,7 @@ class GraphBuilder(Maker):
         )
 
     def fill(self, sizes: Value, number: Value) -> Value:
-        """A tensor full of a scalar."""
+        """A tensor filled with a scalar."""
         if sizes.array is not None and number.array is not None:
             whole = np.full(tuple(sizes.array.tolist()), number.array)
             if whole.nbytes <= SMALL:
@@ -97,7 +97,7 @@ class GraphBuilder(Maker):
         return self.op("Expand", number, sizes)
 
     def iota(self, count: Value) -> Value:
-        """0, 1, ... as int64, as many as the scalar says."""
+        """0, 1, ... count - 1 as int64."""
         if count.array is not None:
             return self.constant(np.arange(int(count.array), dtype=np.int64))
         return self.op("Range", self.index(0), count, self.index(1))
@@ -111,7 +111,7 @@ class GraphBuilder(Maker):
         return self.op(kind, x, self.like(x, number))
 
     def concat(self, values: Sequence[Value], axis: int) -> Value:
-        """Tensors one behind the other."""
+        """The concatenation of tensors along an axis."""
         return values[0] if len(values) == 1 else self.op("Concat", *values, axis=axis)
 
     def where(self, condition: Value, x: Value, y: Value) -> Value:
@@ -125,7 +125,7 @@ def bodies_of(node: Node) -> list[GraphBuilder]:
 
 
 def _keeps_first(shape: Shape, sizes: Sequence[int]) -> bool:
-    """Whether -1 at the front can only be the size of the first axis."""
+    """Whether a leading -1 must be the size of the first axis."""
     if not sizes or sizes[0] != -1 or not shape.rank or shape[0] is not None:
         return False
     rest = shape[1:].num_elements()

@@ -1,4 +1,4 @@
-"""Complex numbers as pairs of real values: no ONNX runtime computes with complex ones."""
+"""Complex numbers as pairs of real values, as no ONNX runtime computes with complex types."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Converted: TypeAlias = "Value | tuple[Value, ...]"
 
 
 class Pair(Value):
-    """A complex value as its two parts; it is not written to the file itself.
+    """A complex value as two real ones; it is not itself in the file.
 
     Attributes:
         real: the real part.
-        imaginary: the other.
+        imaginary: the imaginary part.
     """
 
     __slots__ = ("imaginary", "real")
@@ -50,7 +50,7 @@ def constant_pair(g: GraphBuilder, array: Array, name: str, dtype: DType) -> Pai
 
 
 def stacked(g: GraphBuilder, z: Value) -> Value:
-    """[..., 2]: the parts along a last axis."""
+    """[..., 2]: the parts along a new last axis."""
     if not isinstance(z, Pair):
         return g.unsqueeze(z, z.rank)
     parts = [g.unsqueeze(part, part.rank) for part in (z.real, z.imaginary)]
@@ -58,7 +58,7 @@ def stacked(g: GraphBuilder, z: Value) -> Value:
 
 
 def unstacked(g: GraphBuilder, x: Value) -> Pair:
-    """The parts that lie along the last axis."""
+    """The pair whose parts are along the last axis."""
     real, imaginary = (g.op("Gather", x, g.index(place), axis=x.rank - 1) for place in (0, 1))
     return Pair(real, imaginary)
 
@@ -66,7 +66,7 @@ def unstacked(g: GraphBuilder, x: Value) -> Pair:
 def by_parts(
     convert: Callable[..., Any], g: GraphBuilder, call: Any, inputs: tuple[Any, ...]
 ) -> Any:
-    """An op that is applied to both parts alike; real values are unchanged."""
+    """The results of an op applied to both parts separately; real values are passed unchanged."""
     halves = [
         convert(g, call, *(_part(value, which) for value in inputs))
         for which in ("real", "imaginary")

@@ -93,7 +93,7 @@ KERNELS: dict[str, frozenset[DType]] = {
     name: _types(types) for types, names in _TABLE for name in names.split()
 }
 
-# In which type to compute instead, the first that has a kernel.
+# The types to compute in instead; the first one with a kernel is taken.
 _INSTEAD: dict[DType, tuple[DType, ...]] = {
     dtypes.bool: (dtypes.uint8, dtypes.int32),
     dtypes.int8: (dtypes.int32, dtypes.int64, dtypes.float32),

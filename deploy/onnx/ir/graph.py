@@ -18,16 +18,16 @@ class Value:
     """A node's output, a graph input, or a constant.
 
     Attributes:
-        name: in the file.
+        name: its name in the file.
         dtype: the element type.
         shape: as far as it is known.
-        array: of a constant, else None; its elements in order are those of the constant, which it
-            may have cut into other axes. Constants get unique names when the file is written.
-        node: that computes it; None for an input or a constant.
-        is_size: whether it holds sizes of axes, which fit every integer type.
-        origins: axis -> where its size comes from, as far as `size_origins` was asked.
-        factor: what a convolution's large weights are multiplied by as they are written: for each
-            channel of the output a number of float64, in axes that fit `array`; None for nothing.
+        array: the data of a constant, else None; in row-major order, possibly in another shape.
+            Constants get unique names when the file is written.
+        node: the node that computes it; None for an input or a constant.
+        is_size: whether it holds axis sizes, which fit every integer type.
+        origins: axis -> the origin of its size, as far as `size_origins` was asked.
+        factor: the factor of a convolution's large weights, applied when they are written: float64
+            per output channel, broadcastable to `array`; None for none.
     """
 
     __slots__ = ("array", "dtype", "factor", "is_size", "name", "node", "origins", "shape")
@@ -47,16 +47,16 @@ class Value:
         """The number of axes.
 
         Raises:
-            UnimplementedError: it is unknown.
+            UnimplementedError: the rank is unknown.
         """
         self._refuse_unknown_rank()
         return self.shape.rank or 0
 
     def size(self, axis: int) -> int | None:
-        """The size of an axis, None if it is unknown.
+        """The size of an axis; None if it is unknown.
 
         Raises:
-            UnimplementedError: so is the rank.
+            UnimplementedError: the rank is unknown.
         """
         self._refuse_unknown_rank()
         return self.shape[axis]
@@ -88,7 +88,7 @@ class Held(Value):
         self.held = held
 
 
-# The operators that are not ONNX's own: their domain, and its version.
+# Operators of other domains than ONNX's -> domain and version.
 DOMAINS = dict.fromkeys(("LabelEncoder", "TreeEnsembleRegressor"), ("ai.onnx.ml", 3))
 
 
@@ -98,12 +98,12 @@ class Node:
     Attributes:
         kind: the operator.
         name: unique.
-        inputs: the values it takes, None where an optional one is left out.
-        outputs: the values it gives.
+        inputs: its inputs; None for an optional one that is left out.
+        outputs: its outputs.
         attrs: Python values, by name.
         moved: whether its data and its first output are channels-last here and channels-first in
             the file.
-        origin: name of the node it was made for.
+        origin: the name of the program's node from which it was made.
     """
 
     __slots__ = ("attrs", "inputs", "kind", "moved", "name", "origin", "outputs")
@@ -121,7 +121,7 @@ class Node:
 
     @property
     def moved_input(self) -> int:
-        """The input that has the channels of a moved node: a matrix may precede it."""
+        """The index of a moved node's input with channels; a matrix may precede it."""
         first = self.inputs[0]
         return int(self.kind == "MatMul" and first is not None and first.shape.rank == 2)
 
@@ -132,7 +132,7 @@ class Node:
 
     @property
     def captured(self) -> list[Value]:
-        """The values that its bodies capture, by name."""
+        """The values that its bodies capture by name."""
         found: dict[Value, None] = {}
         for body in self.bodies:
             found.update(dict.fromkeys(body.captured()))
@@ -154,12 +154,12 @@ Operand: TypeAlias = Value | None
 
 
 class OnnxGraph:
-    """Operators with inputs and outputs; the whole, or the body of an operator.
+    """Operators with inputs and outputs: a whole model, or the body of an operator.
 
     Attributes:
-        nodes: in an order in which they can run.
+        nodes: in topological order.
         inputs: of the graph.
-        outputs: name in the file and value, in order.
+        outputs: (name in the file, value), in order.
     """
 
     def __init__(self) -> None:
@@ -185,14 +185,14 @@ class OnnxGraph:
         return found
 
     def all_nodes(self) -> Iterator[Node]:
-        """The nodes here and in bodies."""
+        """Yield the nodes here and in bodies."""
         for node in self.nodes:
             yield node
             for body in node.bodies:
                 yield from body.all_nodes()
 
     def constants(self) -> list[Value]:
-        """The constants that nodes or outputs take, each once, in order of use."""
+        """The constants used by nodes or outputs, each once, in order of use."""
         found: dict[Value, None] = {}
         for node in self.nodes:
             for value in node.taken:
@@ -204,7 +204,7 @@ class OnnxGraph:
         return list(found)
 
     def prune(self) -> None:
-        """Drop the nodes that no output needs."""
+        """Drop the nodes that no output depends on."""
         live = {value for _, value in self.outputs}
         kept: list[Node] = []
         for node in reversed(self.nodes):
@@ -250,7 +250,7 @@ def channels_last(shape: Shape) -> Shape:
 
 
 def sizes_of(shape: Iterable[int | None]) -> list[int]:
-    """Sizes with -1 for an unknown one."""
+    """Sizes with -1 for unknown ones."""
     return [-1 if size is None else size for size in shape]
 
 
@@ -260,6 +260,6 @@ def rank_of(value: Value | None) -> int:
 
 
 def constant_input(node: Node, index: int) -> Array | None:
-    """An input that is a constant, else None."""
+    """The data of a constant input, else None."""
     value = node.inputs[index] if index < len(node.inputs) else None
     return None if value is None else value.array

@@ -1,4 +1,4 @@
-"""Dtypes and shapes by ONNX's own rules."""
+"""Inference of dtypes and shapes by ONNX's own rules."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ from pinnace.framework.dtypes import DType, as_dtype
 from pinnace.framework.errors import InternalError
 from pinnace.framework.shapes import Shape
 
-# Constants up to this size are looked at by shape inference and shared when equal (bytes).
+# Constants up to this size (bytes) are used for shape inference and shared if equal.
 SMALL = 1024
-# The input whose type decides, where it is not the first.
+# Operators whose type is not that of the first input -> the deciding input.
 _TYPED_BY = {"Where": 1, "OneHot": 2}
 
 
@@ -38,7 +38,7 @@ def infer(node: Node, count: int, schema: Any, opset: int) -> list[tuple[DType, 
     """Dtype and shape of each output, by ONNX's own rules.
 
     Raises:
-        InternalError: ONNX does not allow the node: a converter is wrong.
+        InternalError: ONNX refuses the node, so a converter is wrong.
     """
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}

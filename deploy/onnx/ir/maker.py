@@ -30,15 +30,14 @@ from pinnace.framework.specs import TensorSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# A constant that several constants make is computed here up to this size (bytes); moving bytes
-# has no limit.
+# Constants computed from constants are folded up to this size (bytes); operators that only move
+# bytes have no limit.
 _LARGEST = 1 << 20
 _BAD = re.compile(r"[^A-Za-z0-9_./-]")
 
-# Operators that move the elements of their first input: what they make of a constant keeps its
-# name.
+# Operators that move the elements of their first input; a folded constant keeps its name.
 _MOVES = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast"})
-# Operators that give sizes when they are given sizes; how many of their inputs are such.
+# Operators whose outputs are sizes if their first inputs are -> the number of these inputs.
 _ALL = 1 << 20
 _SIZE_OPERANDS = {
     "Add": 2,
@@ -61,13 +60,12 @@ class Maker(OnnxGraph):
     """Creates nodes.
 
     Args:
-        opset: version of the operators.
-        outer: the graph around this one, if it is the body of a node; names and constants are those
-            of both.
+        opset: the version of the operators.
+        outer: the enclosing graph of a body, which shares names and constants with it.
 
     Attributes:
         is_body: whether it is the body of a node.
-        casts: `"Conv float64 -> float32"`: how often a type without kernel was computed in another.
+        casts: `"Conv float64 -> float32"` -> number of nodes computed in another type.
     """
 
     def __init__(self, opset: int, outer: Maker | None = None) -> None:
@@ -83,7 +81,7 @@ class Maker(OnnxGraph):
     # Names.
 
     def unique(self, wanted: str) -> str:
-        """`wanted`, with a number behind it if the name is taken."""
+        """`wanted`, with a numerical suffix if the name is taken."""
         wanted = _BAD.sub("_", wanted) or "value"
         count = self._names.get(wanted)
         if count is None:
@@ -110,7 +108,7 @@ class Maker(OnnxGraph):
     # Values.
 
     def input(self, name: str, spec: TensorSpec) -> Value:
-        """A new argument of the graph; that of a model keeps its name, whatever letters it has."""
+        """A new argument of the graph; that of a model keeps its name, with any characters."""
         if self.is_body or not name or name in self._names:
             name = self.unique(name)
         self._names.setdefault(name, 0)
@@ -119,11 +117,11 @@ class Maker(OnnxGraph):
         return value
 
     def output(self, name: str, value: Value) -> None:
-        """`value` is a result of the graph."""
+        """Make `value` a result of the graph."""
         self.outputs.append((name, value))
 
     def constant(self, array: Any, name: str = "", dtype: DType | None = None) -> Value:
-        """A constant; equal small ones are one."""
+        """A constant; small equal ones are shared."""
         array = np.asarray(array, None if dtype is None else dtype.numpy)
         dtype = dtype or from_numpy(array.dtype)
         key: object = id(array)
@@ -152,26 +150,26 @@ class Maker(OnnxGraph):
     # Nodes.
 
     def op(self, kind: str, *inputs: Operand, **attrs: Any) -> Value:
-        """The one output of a new node, or of the constant that it would always give."""
+        """The output of a new node, or its value as a constant if it can be folded."""
         return self.ops(kind, 1, *inputs, **attrs)[0]
 
     def moved(self, kind: str, *inputs: Operand, **attrs: Any) -> Value:
-        """The output of an operator that wants channels first; here it has them last."""
+        """The output of an operator that needs channels first, for a channels-last input."""
         return self.moved_ops(kind, 1, *inputs, **attrs)[0]
 
     def moved_ops(self, kind: str, count: int, *inputs: Operand, **attrs: Any) -> tuple[Value, ...]:
-        """Outputs of an operator that wants channels first; input 0 and output 0 have them last."""
+        """The same for several outputs; input 0 and output 0 are channels last."""
         return self.ops(kind, count, *inputs, _moved=True, **attrs)
 
     def ops(
         self, kind: str, count: int, *inputs: Operand, _moved: bool = False, **attrs: Any
     ) -> tuple[Value, ...]:
-        """The outputs of a new node.
+        """The outputs of a new node, or constants.
 
         Args:
             kind: the operator.
-            count: how many outputs are wanted.
-            inputs: None leaves an optional one out.
+            count: the number of outputs.
+            inputs: its inputs; None for an optional one that is left out.
             attrs: attributes; None leaves one out.
         """
         attrs = {name: value for name, value in attrs.items() if value is not None}
@@ -243,7 +241,7 @@ class Maker(OnnxGraph):
         return tuple(node.outputs)
 
     def _moved_specs(self, node: Node, count: int, schema: Any) -> list[tuple[DType, Shape]]:
-        """Inference on channels-first shapes, for values that have the channels last here."""
+        """Inference on channels-first shapes, for values that are channels last here."""
         place = node.moved_input
         data = node.inputs[place]
         if data is None:
@@ -257,13 +255,13 @@ class Maker(OnnxGraph):
         return [(dtype, channels_last(shape)), *specs[1:]]
 
     def body(self) -> Self:
-        """An empty graph that sees the values of this one."""
+        """An empty graph for a body, which can use the values of this one."""
         return type(self)(self.opset, self)
 
     def with_bodies(
         self, kind: str, specs: Sequence[TensorSpec], *inputs: Operand, **attrs: Any
     ) -> tuple[Value, ...]:
-        """The outputs of a new node with graphs among its attributes; their specs are given."""
+        """The outputs of a new node with graphs among its attributes, with given specs."""
         node = Node(kind, self.unique(f"{self._scope}{kind}"), list(inputs), attrs)
         node.origin = self._origin
         for index, spec in enumerate(specs):
@@ -279,7 +277,7 @@ class Maker(OnnxGraph):
         return self.with_bodies(kind, [TensorSpec.of(x.shape, x.dtype)], x)[0]
 
     def result(self, value: Value) -> None:
-        """`value` is a result of this body, which must be made inside."""
+        """Make `value` a result of this body, by a node inside it."""
         if value.node is None or value.node not in self.nodes:
             loose = Value(value.name, value.dtype, value.shape)
             made = self.op("Identity", loose)
@@ -289,7 +287,7 @@ class Maker(OnnxGraph):
         self.output(value.name, value)
 
     def _in_int64(self, kind: str, given: list[Operand], attrs: dict[str, Any]) -> Value | None:
-        """Arithmetic on sizes, int64 in ONNX and int32 in the program: cast afterwards."""
+        """Arithmetic on sizes, int64 in ONNX and int32 in the program, with a cast afterwards."""
         count = _SIZE_OPERANDS.get(kind)
         if count is None or any(value is None for value in given):
             return None
@@ -336,7 +334,7 @@ class Maker(OnnxGraph):
         return (self.constant(result, "" if source is None else source.name),)
 
     def cast(self, x: Value, dtype: DType) -> Value:
-        """`x` as `dtype`; sizes of axes skip the types in between."""
+        """`x` as `dtype`; sizes skip intermediate types."""
         if x.dtype is dtype:
             return x
         before = x.node

@@ -8,7 +8,7 @@ import numpy as np
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
 from pinnace.framework.tensor import Array
 
-# Operators whose result has the axes of their first input, whatever else they take.
+# Operators whose result has the axes of their first input.
 _KEPT = frozenset(
     [
         "Abs",
@@ -80,13 +80,13 @@ _REDUCED = frozenset(
     ]
 )
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
-# A size: of that axis of that value, a number, or unknown.
+# A size: (value, axis), a number, or None if unknown.
 Size: TypeAlias = tuple[Value, int] | int | None
 _SCALARS = frozenset({"Cast", "Identity", "Squeeze", "Unsqueeze"})
 
 
 def origin(value: Value, axis: int) -> tuple[Value, int] | int:
-    """The value and axis that first have this size, or the size if it is known."""
+    """The first value and axis with this size, or the size if it is known."""
     path: list[tuple[Value, int]] = []
     found: tuple[Value, int] | int | None = None
     while found is None:
@@ -101,14 +101,14 @@ def origin(value: Value, axis: int) -> tuple[Value, int] | int:
                 found = value, axis
             else:
                 value, axis = before
-    # Kept, since two ways may lead to one value, and twice two to one before it.
+    # Cached, since several paths may lead to one value, and their number may grow exponentially.
     for passed, place in path:
         passed.origins[place] = found
     return found
 
 
 def _before(value: Value, axis: int) -> tuple[Value, int] | None:
-    """The input and its axis that have the size of this one."""
+    """The input and its axis with the size of this one; None if unknown."""
     node = value.node
     first = node.inputs[0] if node is not None and node.inputs else None
     if node is None or first is None or first.shape.rank is None or node.moved:
@@ -125,14 +125,14 @@ def _before(value: Value, axis: int) -> tuple[Value, int] | None:
 
 
 def _beside(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """Concat and Split change one axis."""
+    """Concat and Split change one axis only."""
     first = node.inputs[0]
     changed = axis == int(node.attrs.get("axis", 0)) % value.rank
     return None if changed or first is None else (first, axis)
 
 
 def _cut(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """Slice keeps the axes that it does not name, and the one that it reverses."""
+    """Slice keeps the axes that it does not name, and one that it reverses."""
     first, axes = node.inputs[0], constant_input(node, 3)
     if first is None:
         return None
@@ -143,7 +143,7 @@ def _cut(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
 
 
 def _taken(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """Gather along the first axis has the axes of its places, then those of the data."""
+    """Gather along the first axis has the axes of its indices, then those of the data."""
     del value
     first, index = node.inputs[0], node.inputs[1]
     if first is None or index is None or index.shape.rank is None or node.attrs.get("axis", 0):
@@ -164,7 +164,7 @@ def _of_product(node: Node, value: Value, axis: int) -> tuple[Value, int] | None
 
 
 def _told(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """The origin of an axis, from the sizes that a node is given."""
+    """The origin of an axis, from a node's input of sizes."""
     del value
     first, sizes = node.inputs[0], node.inputs[1]
     if first is None or sizes is None:
@@ -180,7 +180,7 @@ def _told(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
 
 
 def elements(sizes: Value) -> Sequence[Size] | None:
-    """The entries of a vector: sizes of axes, numbers, or unknown."""
+    """The entries of a vector of sizes: (value, axis), numbers, or None."""
     if sizes.array is not None:
         return [int(n) if n > 0 else None for n in sizes.array]
     node = sizes.node
@@ -229,7 +229,7 @@ def _sliced(node: Node, first: Value) -> Sequence[Size] | None:
 
 
 def told(node: Node) -> Array | None:
-    """The entries that Gather or Slice takes of a vector of sizes, if all of them are known."""
+    """The entries that Gather or Slice takes from a vector of sizes, if they are constant."""
     first = node.inputs[0]
     if first is None or not first.is_size or first.shape.rank != 1:
         return None
@@ -248,7 +248,7 @@ def told(node: Node) -> Array | None:
 
 
 def _wide(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """The only input that can have decided the size."""
+    """The only input that can determine the size of a broadcast axis."""
     found = []
     for given in node.inputs:
         if given is None or given.shape.rank is None:
@@ -260,7 +260,7 @@ def _wide(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
 
 
 def _past_ones(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """Through operators that add and drop axes of size 1."""
+    """The origin through operators that add and drop axes of size 1."""
     first, axes = node.inputs[0], constant_input(node, 1)
     if first is None or axes is None:
         return None
@@ -275,7 +275,7 @@ def _past_ones(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
 
 
 def _ranged(node: Node, value: Value, axis: int) -> tuple[Value, int] | None:
-    """0, 1, ... below a size are as many as it says."""
+    """The length of 0, 1, ... n - 1 is n."""
     del value, axis
     limit = node.inputs[1]
     bounds = [constant_input(node, i) for i in (0, 2)]
@@ -301,7 +301,7 @@ _RULES: dict[str, Callable[[Node, Value, int], tuple[Value, int] | None]] = {
 
 
 def counted(value: Value) -> Size:
-    """The value and axis whose size a number is, or the number; None if it is no size."""
+    """The value and axis of which a number is the size, or the number; None for others."""
     while value.array is None:
         node = value.node
         first = node.inputs[0] if node is not None and node.inputs else None
@@ -314,7 +314,7 @@ def counted(value: Value) -> Size:
 
 
 def _passes_on(node: Node, value: Value) -> bool:
-    """Whether a node gives the number that it is given."""
+    """Whether a node returns its input unchanged as a number."""
     if node.kind in _SCALARS:
         return True
     if node.kind == "Max" and len(node.inputs) == 2:
@@ -337,7 +337,7 @@ def _measured(node: Node, value: Value, first: Value) -> Size:
 
 
 def _multiplied(parts: Sequence[Size] | None) -> Size:
-    """A product of sizes, as far as it is one size."""
+    """A product of sizes, if all factors but one are 1."""
     if parts is None or None in parts:
         return None
     whole = [part for part in parts if isinstance(part, int)]
@@ -349,7 +349,7 @@ def _multiplied(parts: Sequence[Size] | None) -> Size:
 
 
 def same_number(one: Value, other: Value) -> bool:
-    """Whether two numbers, both counts of something, are provably equal."""
+    """Whether two counts are provably equal."""
     size = counted(one)
     if size is not None:
         return size == counted(other)
@@ -357,7 +357,7 @@ def same_number(one: Value, other: Value) -> bool:
 
 
 def _bare(value: Value) -> Value:
-    """A number before what passes it on."""
+    """A number without nodes that return it unchanged."""
     while value.array is None and value.node is not None and _passes_on(value.node, value):
         first = value.node.inputs[0]
         if first is None:
@@ -395,7 +395,7 @@ def is_multiple(count: Value, value: Value, axis: int, times: int) -> bool:
 
 
 def is_reversal(node: Node) -> int | None:
-    """The axis that a Slice reverses as a whole; None if it does something else."""
+    """The axis that a Slice reverses; None for other slices."""
     arrays = [constant_input(node, i) for i in (1, 2, 3, 4)]
     first = node.inputs[0]
     if node.kind != "Slice" or first is None or first.shape.rank is None:

@@ -1,4 +1,4 @@
-"""Formulas of activations become one operator: Gelu, HardSwish, HardSigmoid, Mish, Swish."""
+"""Formulas of activations replaced by one operator: Gelu, HardSwish, HardSigmoid, Mish, Swish."""
 
 import math
 from collections.abc import Callable
@@ -22,12 +22,12 @@ _SLOPE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 _GELU, _SWISH = 20, 24  # the opsets that have them
 _STEPS = 4
 
-# What stands for one value: the value, and what makes it.
+# A value that a formula computes, and the function that builds its replacement.
 _Found = tuple[Value, Callable[[GraphBuilder], Value]]
 
 
 def name_activations(g: GraphBuilder) -> None:
-    """Replace formulas by the operator, nested graphs included."""
+    """Replace formulas by operators, including those in nested graphs."""
     for node in g.nodes:
         for body in bodies_of(node):
             name_activations(body)
@@ -39,14 +39,14 @@ def name_activations(g: GraphBuilder) -> None:
         if found is not None:
             made[found[0]] = found[1]
     _put(g, made)
-    # What is part of a formula may be taken by others too.
+    # An Erfc may be part of a formula and have other users too.
     _put(g, {n.outputs[0]: _written_out(n) for n in g.nodes if n.kind == "Erfc"})
 
 
 def _written_out(node: Node) -> Callable[[GraphBuilder], Value]:
     x = node.inputs[0]
     if x is None:
-        raise InternalError("Erfc has no input")
+        raise InternalError("Erfc must have an input")
     return lambda g: complement(g, x)
 
 
@@ -61,7 +61,7 @@ def _put(g: GraphBuilder, made: dict[Value, Callable[[GraphBuilder], Value]]) ->
 
 
 def _scaled(value: Value) -> tuple[Value, float]:
-    """`x` and `c` where a value is `c * x`."""
+    """`x` and `c` of a value `c * x`."""
     factor = 1.0
     while value.node is not None and value.node.kind in {"Mul", "Div", "Neg"}:
         node = value.node
@@ -96,7 +96,7 @@ def _target(
 
 
 def _error(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Found | None:
-    """Gelu by the error function: x / 2 * (1 + erf(x / sqrt(2)))."""
+    """Gelu with erf: x / 2 * (1 + erf(x / sqrt(2)))."""
     inner, argument = node.outputs[0], node.inputs[0]
     if argument is None or g.opset < _GELU:
         return None
@@ -109,7 +109,7 @@ def _error(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Foun
 
 
 def _tangent(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Found | None:
-    """Gelu by the tangent, and Mish: x * tanh(softplus(x))."""
+    """Gelu with tanh, and Mish: x * tanh(softplus(x))."""
     inner, argument = node.outputs[0], node.inputs[0]
     if argument is None:
         return None
@@ -130,7 +130,7 @@ def _tangent(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Fo
 
 
 def _below(value: Value) -> list[Value]:
-    """The value that a polynomial is in."""
+    """The values that a polynomial may be in."""
     found: dict[Value, None] = {}
     front = [value]
     for _ in range(_STEPS + 2):
@@ -146,7 +146,7 @@ def _below(value: Value) -> list[Value]:
 
 
 def _ramp(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Found | None:
-    """HardSwish and HardSigmoid: x * relu6(x + 3) / 6, and that without x."""
+    """HardSwish and HardSigmoid: x * relu6(x + 3) / 6, and the same without x."""
     del g
     inner, argument = node.outputs[0], node.inputs[0]
     ends = [constant_input(node, i) for i in (1, 2)]
@@ -178,7 +178,7 @@ def _logistic(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _F
 
 
 def _complement(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Found | None:
-    """Gelu by the complementary error function: x / 2 * erfc(-x / sqrt(2))."""
+    """Gelu with erfc: x / 2 * erfc(-x / sqrt(2))."""
     inner, argument = node.outputs[0], node.inputs[0]
     if argument is None:
         return None
@@ -193,7 +193,7 @@ def _complement(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> 
 
 
 def _exponential(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Found | None:
-    """Softmax: exp(x - largest) over the sum of it, along one axis."""
+    """Softmax: exp(x - max) divided by its sum along one axis."""
     del g
     inner, x = node.outputs[0], node.inputs[0]
     if x is None:
@@ -216,7 +216,7 @@ def _softmax(x: Value, axis: int) -> Callable[[GraphBuilder], Value]:
 
 
 def _less_largest(x: Value, axis: int) -> Value:
-    """The value before its maximum is subtracted: Softmax does that itself."""
+    """The value before its maximum is subtracted, as Softmax subtracts it itself."""
     node = x.node
     if node is None or node.kind != "Sub":
         return x
@@ -230,7 +230,7 @@ def _less_largest(x: Value, axis: int) -> Value:
 
 
 def _by_error(g: GraphBuilder, x: Value) -> Value:
-    """Gelu in the operators of every opset, as runtimes know it."""
+    """Gelu in operators that all opsets have, in the form that runtimes recognise."""
     one = g.binary("Add", g.op("Erf", g.binary("Div", x, math.sqrt(2))), 1)
     return g.binary("Mul", g.op("Mul", x, one), 0.5)
 

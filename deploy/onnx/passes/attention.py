@@ -1,4 +1,4 @@
-"""softmax(q kᵀ * scale + mask) v as Attention, where the operators have it."""
+"""softmax(q kᵀ * scale + mask) v replaced by Attention, in opsets that have it."""
 
 from typing import NamedTuple
 
@@ -15,17 +15,17 @@ _RANK = 4
 
 
 class _Attention(NamedTuple):
-    """An attention of heads.
+    """Multi-head attention.
 
     Attributes:
-        target: what it gives, [batch, heads, rows, columns].
+        target: the result, [batch, heads, rows, columns].
         query: [batch, heads, rows, size].
-        keys: before it was transposed, and how: to [batch, heads, rows, size].
+        keys: before a transpose, and the permutation to [batch, heads, rows, size].
         values: [batch, heads, rows, columns].
         scale: of the scores.
-        mask: added to them; None for nothing.
-        kept: instead of a mask: where scores stay, else `low`.
-        low: a constant.
+        mask: the summand of the scores; None for none.
+        kept: for a selecting mask: where scores are kept, else `low`.
+        low: the constant for masked scores.
     """
 
     target: Value
@@ -39,7 +39,7 @@ class _Attention(NamedTuple):
 
 
 def name_attention(g: GraphBuilder) -> None:
-    """Replace formulas by the operator, nested graphs included."""
+    """Replace formulas by the operator, including those in nested graphs."""
     if g.opset < _SINCE:
         return
     for node in g.nodes:
@@ -61,7 +61,7 @@ def name_attention(g: GraphBuilder) -> None:
 
 
 def _only(value: Value, users: dict[Value, list[Node]], results: set[Value]) -> Node | None:
-    """The one node that takes a value."""
+    """The only user of a value; None if there are several, or if it is a result."""
     takers = users.get(value, [])
     return takers[0] if len(takers) == 1 and value not in results else None
 
@@ -100,7 +100,7 @@ class _Masked(NamedTuple):
 
 
 def _masked(scores: Value) -> _Masked | None:
-    """Scores before an additive or selecting mask; None for another mask."""
+    """The scores before an additive or selecting mask; None for other masks."""
     node = scores.node
     if node is not None and node.kind == "Where":
         kept, found, low = node.inputs
@@ -122,7 +122,7 @@ def _is_scores(value: Value | None) -> bool:
 
 
 def _unscaled(value: Value) -> tuple[Value, float]:
-    """The value before it was multiplied by a number."""
+    """The value before a multiplication by a number."""
     node = value.node
     if node is None or node.kind not in {"Mul", "Div"}:
         return value, 1.0
@@ -152,7 +152,7 @@ def _written(g: GraphBuilder, attention: _Attention, places: Places) -> Value:
     mask = attention.mask
     if attention.kept is not None and attention.low is not None:
         mask = g.where(now(attention.kept), g.like(attention.low, 0), attention.low)
-    # A scaled query is as good as scaled scores.
+    # Scaling the query is equivalent to scaling the scores.
     query, factor = _unscaled(now(attention.query))
     return g.op(
         "Attention",

@@ -23,17 +23,17 @@ from pinnace.deploy.onnx.passes.layout_roles import (
 from pinnace.deploy.onnx.passes.layout_rules import rewrite, roles_of
 from pinnace.deploy.onnx.passes.minimum_cut import SINK, SOURCE, Network
 
-# Sizes to reckon with where the program tells none.
+# Sizes that are assumed for unknown ones.
 _BATCH = 1
 _UNKNOWN = 32
-# A transposition costs this beside its elements: fewer are better than smaller.
+# The cost of a transpose in addition to its elements, so that few are preferred to small ones.
 _NODE = 1000.0
 _RESHAPE = 1.0
 _NEVER = 1e15
 
 
 def lay_out(g: GraphBuilder) -> None:
-    """Choose the layout of every value, and insert the transpositions that remain."""
+    """Choose the layout of every value, and insert the necessary transposes."""
     for node in g.nodes:
         for body in bodies_of(node):
             lay_out(body)
@@ -50,7 +50,7 @@ def lay_out(g: GraphBuilder) -> None:
 def _coloured(
     g: GraphBuilder, roles: dict[Node, Roles], users: dict[Value, list[Node]]
 ) -> set[Node]:
-    """The nodes that work with channels first."""
+    """The nodes that work in channels first."""
     network = Network()
     for node, role in roles.items():
         if role.fixed == FIRST:
@@ -77,7 +77,7 @@ def _coloured(
 
 
 def _price(network: Network, value: Value, giver: Hashable, takers: list[Hashable]) -> None:
-    """A value is transposed once if any user wants it in the other layout."""
+    """Add the cost of transposing a value once, if any user needs the other layout."""
     others = list(dict.fromkeys(taker for taker in takers if taker is not giver))
     if not others:
         return
@@ -98,15 +98,15 @@ def _elements(value: Value) -> float:
 
 
 class _Rewriting:
-    """The graph while its nodes are rewritten for the layouts chosen.
+    """The graph while its nodes are rewritten for the chosen layouts.
 
     Until the end every value keeps its channels-last shape, including values created here.
     """
 
     def __init__(self, g: GraphBuilder) -> None:
         self.g = g
-        self.given: set[Value] = set()  # what has channels first
-        self.other: dict[Value, Value] = {}  # the same in its other layout
+        self.given: set[Value] = set()  # values that are channels first
+        self.other: dict[Value, Value] = {}  # value -> the same in the other layout
 
     def in_form(self, value: Value, channels_are_first: bool) -> Value:
         if (value in self.given) == channels_are_first:
@@ -161,7 +161,7 @@ class _Rewriting:
 
 
 def _apply(g: GraphBuilder, roles: dict[Node, Roles], first: set[Node]) -> None:
-    """Rewrite the nodes for the layouts chosen, transposing where the layout changes."""
+    """Rewrite the nodes for the chosen layouts, with transposes where the layout changes."""
     nodes, g.nodes = g.nodes, []
     rewriting = _Rewriting(g)
     for node in nodes:

@@ -1,4 +1,4 @@
-"""A forward and a backward recurrent operator over one sequence become a bidirectional one."""
+"""Forward and backward recurrent operators over one sequence, merged to a bidirectional one."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ _STATES = (5, 6)
 
 
 class _Half(NamedTuple):
-    """One direction's part of a bidirectional operator: `place` along `axis` of `whole`."""
+    """One direction's part of a bidirectional operator: index `place` along `axis` of `whole`."""
 
     whole: Value
     axis: int
@@ -22,7 +22,7 @@ class _Half(NamedTuple):
 
 
 def join_directions(g: GraphBuilder) -> None:
-    """Rewrite the pairs of a graph, and of the bodies of its nodes."""
+    """Merge the pairs of a graph, including those in bodies."""
     for node in g.nodes:
         for body in bodies_of(node):
             join_directions(body)
@@ -49,7 +49,7 @@ def join_directions(g: GraphBuilder) -> None:
 
 
 def _partners(g: GraphBuilder) -> dict[Node, Node]:
-    """The first of two nodes -> the second."""
+    """The first of two nodes -> the second one."""
     found: dict[Node, Node] = {}
     waiting: dict[object, Node] = {}
     known = set(g.inputs)
@@ -83,7 +83,7 @@ def _given(node: Node, index: int) -> Value | None:
 
 
 def _join(g: GraphBuilder, first: Node, second: Node, halves: dict[Value, _Half]) -> None:
-    """The bidirectional operator, and the replacements of the outputs."""
+    """Add the bidirectional operator, and record the replacements of the outputs."""
     backwards = first.attrs.get("direction") == "reverse"
     pair = (second, first) if backwards else (first, second)
     operands: list[Value | None] = [first.inputs[0]]
@@ -110,7 +110,7 @@ def _join(g: GraphBuilder, first: Node, second: Node, halves: dict[Value, _Half]
 
 
 def _stacked(g: GraphBuilder, pair: tuple[Node, Node], index: int) -> Value | None:
-    """The weights of both; zeros for one that has none."""
+    """The weights of both; zeros for a direction without them."""
     arrays = [constant_input(node, index) for node in pair]
     there = [array for array in arrays if array is not None]
     values = [value for node in pair if (value := _given(node, index)) is not None]
@@ -123,7 +123,7 @@ def _stacked(g: GraphBuilder, pair: tuple[Node, Node], index: int) -> Value | No
 def _follow(
     g: GraphBuilder, node: Node, halves: dict[Value, _Half], places: dict[Value, Value]
 ) -> None:
-    """Rewire a user of one direction's output, slicing it out of the whole where needed."""
+    """Rewire a user of one direction's output, with a slice of the whole if needed."""
     first = node.inputs[0] if node.inputs else None
     half = halves.get(first) if first is not None else None
     if half is not None and node.kind == "Squeeze":
@@ -141,7 +141,7 @@ def _follow(
 def _side_by_side(
     g: GraphBuilder, node: Node, halves: dict[Value, _Half], places: dict[Value, Value]
 ) -> bool:
-    """Both directions beside each other: the whole with its axes in another order."""
+    """The concatenation of both directions: the whole with its axes permuted."""
     if node.kind != "Concat" or len(node.inputs) != 2:
         return False
     found = [halves.get(value) for value in node.inputs if value is not None]

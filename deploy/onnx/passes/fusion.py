@@ -1,4 +1,4 @@
-"""Fusion: constants into weights, paddings into convolutions, redundant nodes dropped."""
+"""Fusion of constants into weights and of padding into convolutions; removal of redundant nodes."""
 
 from collections import Counter
 
@@ -11,22 +11,22 @@ from pinnace.deploy.program.mapped_weights import release
 from pinnace.framework.errors import InternalError
 from pinnace.framework.tensor import Array
 
-# What changes nothing as the other operand; of Sub and Div as the second.
+# The neutral element as the other operand; for Sub and Div as the second operand only.
 _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
-# Two of them are not the same, though they look so.
+# Two such nodes draw different numbers, so they are no duplicates.
 _DRAWS = frozenset({"RandomNormalLike", "RandomUniformLike"})
 _AFFINE = frozenset({"Add", "Sub", "Mul", "Div", "BatchNormalization"})
-# Operator -> the axis of its weights (input 1) that makes the channels of the output.
+# Operator -> the axis of its weights (input 1) for the output's channels.
 _WEIGHTED = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1, "Gemm": 1}
 
 
 def fuse(g: GraphBuilder) -> None:
-    """Rewrite the graph in place, in one walk from the inputs to the outputs."""
+    """Rewrite the graph in place, in one traversal from inputs to outputs."""
     _walk(g, with_weights=True)
 
 
 def tidy(g: GraphBuilder) -> None:
-    """Drop identities and common subexpressions; for a graph whose layout is settled."""
+    """Drop identities and common subexpressions in a graph with final layouts."""
     _walk(g, with_weights=False)
 
 
@@ -37,7 +37,7 @@ def _walk(g: GraphBuilder, *, with_weights: bool) -> None:
     kept: list[Node] = []
     own = set(g.nodes) if with_weights else set()
     seen: dict[object, Node] = {}
-    # What a body gives must be made in it, if only by an Identity.
+    # The outputs of a body must be made in it, if only by an Identity.
     results = {value for _, value in g.outputs} if g.is_body else set()
     for node in g.nodes:
         for body in bodies_of(node):
@@ -49,7 +49,7 @@ def _walk(g: GraphBuilder, *, with_weights: bool) -> None:
         if _is_double(node, places, seen, results, uses):
             continue
         if node.kind in _AFFINE and _into_weights(g, node, uses, places, own):
-            # What it takes now holds what it gave: a later node that is written alike is another.
+            # The input's weights now include this node, so a later identical node is no duplicate.
             seen.pop(_key(node), None)
             continue
         if node.kind == "Conv":
@@ -82,7 +82,7 @@ def _drop_idle(
     results: set[Value],
     uses: Counter[Value],
 ) -> bool:
-    """Drop identities; consecutive transpositions or reshapes become one."""
+    """Drop identities, and merge consecutive transposes or reshapes."""
     target = node.outputs[0]
     if not node.inputs or node.inputs[0] is None or target in results:
         return False
@@ -97,7 +97,7 @@ def _drop_idle(
 
 
 def _stands_for(g: GraphBuilder, node: Node) -> Value | None:
-    """The value that a node merely renames."""
+    """The value that a node returns unchanged; None for other nodes."""
     first = node.inputs[0]
     if first is None or node.kind == "Identity":
         return first
@@ -114,7 +114,7 @@ def _stands_for(g: GraphBuilder, node: Node) -> Value | None:
 
 
 def _unchanged(node: Node) -> Value | None:
-    """`x` of `x + 0` or `x * 1`, if broadcasting does not change its shape."""
+    """The `x` of `x + 0` or `x * 1`, if broadcasting does not change its shape."""
     neutral = _NEUTRAL[node.kind]
     places = (0, 1) if node.kind in {"Add", "Mul"} else (1,)
     for place in places:
@@ -130,7 +130,7 @@ def _unchanged(node: Node) -> Value | None:
 
 
 def _joined(g: GraphBuilder, node: Node, before: Node) -> Value | None:
-    """Take the input of the node before, of the same kind; that input, if nothing is left to do."""
+    """Merge a node with the one before of the same kind; return its input if nothing remains."""
     source, target = before.inputs[0], node.outputs[0]
     if node.kind == "Resize":
         scales, others = constant_input(node, 2), constant_input(before, 2)
@@ -152,7 +152,7 @@ def _joined(g: GraphBuilder, node: Node, before: Node) -> Value | None:
 
 
 def _takes_back(node: Node, before: Node) -> bool:
-    """Whether a node drops the axis of size 1 that an Unsqueeze added."""
+    """Whether a node removes the axis of size 1 that an Unsqueeze added."""
     added, where = constant_input(before, 1), constant_input(node, 1)
     if added is None or where is None or not np.all(added >= 0):
         return False
@@ -170,7 +170,7 @@ def _is_double(
     results: set[Value],
     uses: Counter[Value],
 ) -> bool:
-    """Whether an earlier node computes the same."""
+    """Whether an earlier node computes the same value."""
     if node.bodies or node.kind in _DRAWS or any(value in results for value in node.outputs):
         return False
     first = seen.setdefault(_key(node), node)
@@ -183,13 +183,13 @@ def _is_double(
 
 
 def _key(node: Node) -> object:
-    """A key that is equal for nodes with the same computation."""
+    """A key that is equal for nodes with equal computations."""
     attrs = tuple((name, str(node.attrs[name])) for name in sorted(node.attrs))
     return node.kind, tuple(node.inputs), attrs, node.moved, len(node.outputs)
 
 
 def _multiplies(node: Node) -> bool:
-    """Whether a Resize repeats every place some times: two of these are one."""
+    """Whether a Resize repeats every pixel an integer number of times: two of these are one."""
     source, target = node.inputs[0], node.outputs[0]
     if source is None or source.shape.rank is None or node.attrs.get("nearest_mode") != "floor":
         return False
@@ -200,7 +200,7 @@ def _multiplies(node: Node) -> bool:
 
 
 def _is_all(node: Node, before: Node) -> bool:
-    """Whether the second of two reshapes tells everything: a size that is copied is a first one."""
+    """Whether the second of two reshapes determines all sizes; copied ones are leading sizes."""
     arrays = [None if one.inputs[1] is None else one.inputs[1].array for one in (node, before)]
     sizes = arrays[0]
     if sizes is None or 0 in sizes[1:] or "allowzero" in node.attrs:
@@ -213,13 +213,13 @@ def _is_all(node: Node, before: Node) -> bool:
     )
 
 
-# Constants into weights.
+# Fusion of constants into weights.
 
 
 def _into_weights(
     g: GraphBuilder, node: Node, uses: Counter[Value], places: dict[Value, Value], own: set[Node]
 ) -> bool:
-    """Constants that scale and shift the channels of a product go into its weights."""
+    """Merge constants that scale and shift the channels of a product into its weights."""
     first, second = node.inputs[0], node.inputs[1]
     if first is None or second is None:
         return False
@@ -271,7 +271,7 @@ def _normalisation(node: Node) -> tuple[Array, Array] | None:
 
 
 def _fits(pair: tuple[Array, Array], channels: int, data: Value) -> bool:
-    """Whether each constant is one number or one per channel, and does not widen the result."""
+    """Whether each constant is a scalar or one per channel, and does not widen the result."""
     for part in pair:
         if part.size not in {1, channels} or part.ndim > data.rank:
             return False
@@ -291,7 +291,7 @@ def _constant_weights(node: Node) -> bool:
         return node.moved and (node.kind == "Conv" or node.attrs.get("group", 1) == 1)
     if node.kind == "Gemm":
         return bool(node.attrs.get("alpha", 1.0) == 1.0 and node.attrs.get("beta", 1.0) == 1.0)
-    # One that is moved multiplies along an axis of pictures, as those of a resizing do.
+    # A moved MatMul multiplies along a spatial axis, as in resizing.
     return weights.rank == 2 and not node.moved
 
 
@@ -323,7 +323,7 @@ def _rewrite(g: GraphBuilder, node: Node, scale: Array, shift: Array) -> bool:
 
 
 def _scaled(g: GraphBuilder, kind: str, weights: Value, factors: Array) -> Value:
-    """Weights times factors, computed in float64; those of a convolution as they are written."""
+    """Weights times factors, in float64; for large convolutions when they are written."""
     array = weights.array
     if array is None:
         raise InternalError(f"{weights.name!r} is not a constant")
@@ -337,11 +337,11 @@ def _scaled(g: GraphBuilder, kind: str, weights: Value, factors: Array) -> Value
     return g.constant(scaled, weights.name, weights.dtype)
 
 
-# Paddings.
+# Padding.
 
 
 def _take_padding(node: Node, uses: Counter[Value], own: set[Node]) -> None:
-    """A convolution of a tensor padded with zeros pads it itself."""
+    """Merge zero padding into the convolution behind it."""
     data = node.inputs[0]
     pad = data.node if data is not None else None
     if (

@@ -1,4 +1,4 @@
-"""ONNX's operators in a loop body as sums of products: what each of them means."""
+"""Interpretation of ONNX's operators in a loop body as sums of products."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from pinnace.deploy.program.recurrences.sums import Sum
 
 _DEFAULTS = {"Elu": 1.0, "LeakyRelu": 0.01}
-# Operators that leave a column of truth values as it is, but for its sizes.
+# Operators that keep the elements of a column of bools, and change its shape only.
 _SHAPED = frozenset({"Identity", "Tile", "Reshape", "Unsqueeze", "Squeeze", "Expand", "Cast"})
 
 
 def cells_of(body: OnnxGraph) -> Body:
-    """The cells of the body of a Loop that has its number of steps from outside."""
+    """The cells in the body of a Loop whose number of steps comes from outside."""
     states = body.inputs[2:]
     after = [value for _, value in body.outputs[1 : 1 + len(states)]]
     return Body(OnnxForms(body, _names(after)), after)
 
 
 def _names(after: Collection[Value]) -> set[Value]:
-    """The states after a step, and their values where they change."""
+    """The states after a step, and their new values before masking."""
     found = set(after)
     for value in after:
         if value.node is not None and value.node.kind == "Where":
@@ -52,8 +52,8 @@ class OnnxForms(Forms["Value"]):
     """The values of a body as sums.
 
     Args:
-        body: of a Loop: its inputs are the number of the step, a condition, and the states.
-        named: values that stay atoms where others use them.
+        body: of a Loop: its inputs are the step counter, a condition, and the states.
+        named: values that remain atoms where other values use them.
     """
 
     def __init__(self, body: OnnxGraph, named: Collection[Value]) -> None:
@@ -68,11 +68,11 @@ class OnnxForms(Forms["Value"]):
         self._inside.update(body.inputs)
 
     def is_inside(self, value: Value) -> bool:
-        """Whether a node of the body gives it, or it is an input."""
+        """Whether a value is computed in the body or is one of its inputs."""
         return value in self._inside
 
     def made(self, value: Value) -> Sum:
-        """By the rule of the operator."""
+        """The sum that the value's operator computes."""
         if value.array is not None:
             raise UnconvertibleError
         if value not in self._inside:
@@ -180,9 +180,9 @@ class OnnxForms(Forms["Value"]):
         return self.chosen(where, one, other)
 
     def _truth(self, value: Value) -> Value:
-        """The sequence outside of which a column of truth values is an item."""
+        """The sequence outside the loop of which a column of bools is an item."""
         if value.shape.rank == 2 and value.size(1) != 1:
-            # Repeated along the columns: what is repeated decides.
+            # A broadcast along the columns keeps the items.
             before = value.node
             if before is None or before.kind not in {"Tile", "Expand"}:
                 raise UnconvertibleError

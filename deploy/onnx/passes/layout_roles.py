@@ -9,19 +9,19 @@ from pinnace.deploy.onnx.ir.graph import Node, Value
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array
 
-# How an input is taken: in the node's own layout, with channels last, or as it comes.
+# Layouts of an input: the node's own, always channels last, or any.
 OWN, LAST, ANY = "own", "last", "any"
 FIRST = "first"
 
 
 class Chosen(NamedTuple):
-    """The layouts that a node is to work in.
+    """The layouts in which a node is to be rewritten.
 
     Attributes:
-        roles: those of the node.
-        is_first: whether its own layout has channels first.
-        forms: which inputs come with channels first.
-        shapes: of the inputs, with channels last.
+        roles: the node's roles.
+        is_first: whether its own layout is channels first.
+        forms: whether each input is channels first.
+        shapes: the inputs' shapes, channels last.
     """
 
     roles: "Roles"
@@ -36,14 +36,14 @@ Rule: TypeAlias = Callable[[Node], "Roles | None"]
 
 @dataclass(slots=True)
 class Roles:
-    """The layouts that a node takes and gives.
+    """The layouts of a node's inputs and outputs.
 
     Attributes:
-        takes: how it takes each input.
-        gives: the outputs that come in the node's own layout; the others have channels last.
-        fixed: FIRST if its own layout is channels first whatever it costs.
-        rewrite: makes the node work in the layouts chosen.
-        feeds: for a flattening: the matrix products it feeds.
+        takes: the layout of each input.
+        gives: the outputs in the node's own layout; the others are channels last.
+        fixed: FIRST if its own layout must be channels first.
+        rewrite: rewrites the node for the chosen layouts.
+        feeds: for a flattening, the matrix products that it feeds.
     """
 
     takes: list[str]
@@ -54,12 +54,12 @@ class Roles:
 
 
 def first_axes(rank: int) -> list[int]:
-    """The transposition that puts channels first."""
+    """The permutation to channels first."""
     return [0, rank - 1, *range(1, rank - 1)]
 
 
 def last_axes(rank: int) -> list[int]:
-    """The transposition that puts channels last."""
+    """The permutation to channels last."""
     return [0, *range(2, rank), 1]
 
 
@@ -72,13 +72,13 @@ def moved_axis(axis: int, rank: int) -> int:
 
 
 def is_free(shape: Shape) -> bool:
-    """Whether both layouts have the elements in one order: one channel, or one place."""
+    """Whether both layouts have the same element order: one channel, or one spatial position."""
     sizes = list(shape)
     return sizes[-1] == 1 or all(size == 1 for size in sizes[1:-1])
 
 
 def constant_first(array: Array, rank: int) -> Array:
-    """A constant operand that broadcasts against [n, ..., c], for [n, c, ...]."""
+    """A constant that broadcasts against [n, ..., c], for [n, c, ...]."""
     if array.ndim == 0:
         return array
     whole = array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(first_axes(rank))

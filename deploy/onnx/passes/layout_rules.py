@@ -1,4 +1,4 @@
-"""The layout rule of each operator, and how it is rewritten for channels first."""
+"""The layout rule of each operator, and its rewriting to channels first."""
 
 import numpy as np
 
@@ -34,13 +34,13 @@ def roles_of(node: Node, users: dict[Value, list[Node]], results: set[Value]) ->
 
 
 def rewrite(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
-    """Make the node work in the layouts chosen."""
+    """Rewrite the node for the chosen layouts."""
     change = chosen.roles.rewrite
     if change is not None and (chosen.is_first or any(chosen.forms)):
         change(g, node, chosen)
 
 
-# Rules. Each answers None where the node can only work with channels last.
+# Rules; None stands for nodes that only work in channels last.
 
 
 def _elementwise(node: Node) -> Roles | None:
@@ -72,7 +72,7 @@ def _rewrite_operands(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def _axis_attribute(node: Node) -> Roles | None:
-    """Concat, Split, Softmax: one axis, as an attribute; every tensor of one rank."""
+    """Concat, Split, Softmax: an axis as an attribute; all tensors have the same rank."""
     rank = rank_of(node.outputs[0])
     if rank < 3:
         return None
@@ -99,7 +99,7 @@ def _rewrite_axis(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def _gather(node: Node) -> Roles | None:
-    """Gather of a vector of places: the axis stays where it is."""
+    """Gather with a vector of indices, which keeps the position of the axis."""
     rank = rank_of(node.outputs[0])
     if rank < 3 or rank_of(node.inputs[1]) != 1:
         return None
@@ -107,7 +107,7 @@ def _gather(node: Node) -> Roles | None:
 
 
 def _reduction(node: Node) -> Roles | None:
-    """Reduce*: axes in input 1; ArgMax and ArgMin: one axis as an attribute."""
+    """Reduce*: axes as input 1; ArgMax and ArgMin: an axis as an attribute."""
     rank = rank_of(node.inputs[0])
     axes = _reduced_axes(node, rank)
     if rank < 3 or axes is None:
@@ -142,7 +142,7 @@ def _rewrite_reduction(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def _axes_input(index: int) -> Rule:
-    """Slice and CumSum: axes are an input; per-axis values are unchanged."""
+    """Slice and CumSum: the axes are an input; values per axis are unchanged."""
 
     def rule(node: Node) -> Roles | None:
         rank = rank_of(node.outputs[0])
@@ -161,7 +161,7 @@ def _axes_input(index: int) -> Rule:
 
 
 def _per_axis(index: int) -> Rule:
-    """Pad, Expand, Tile: a constant with an entry per axis, or all begins, then all ends."""
+    """Pad, Expand, Tile: a constant with entries per axis, for Pad all begins, then all ends."""
 
     def rule(node: Node) -> Roles | None:
         rank = rank_of(node.outputs[0])

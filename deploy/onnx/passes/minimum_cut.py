@@ -8,13 +8,13 @@ SINK: Hashable = "sink"
 
 
 class Network:
-    """A flow network; `cut` finds the cheapest way to part the source from the sink."""
+    """A flow network; `cut` finds the cheapest separation of source and sink."""
 
     def __init__(self) -> None:
         self._edges: dict[Hashable, dict[Hashable, float]] = {SOURCE: {}, SINK: {}}
 
     def edge(self, start: Hashable, end: Hashable, capacity: float) -> None:
-        """It costs `capacity` if `start` is on the side of the source and `end` is not."""
+        """Add an edge that costs `capacity` if `start` is on the source's side and `end` is not."""
         if start == end:
             return
         there = self._edges.setdefault(start, {})
@@ -22,10 +22,10 @@ class Network:
         self._edges.setdefault(end, {}).setdefault(start, 0)
 
     def cut(self, *, early: bool = False) -> set[Hashable]:
-        """The nodes on the side of the source, at the lowest cost.
+        """The nodes on the source's side of a minimum cut.
 
         Args:
-            early: as few as that cost allows; else as many.
+            early: whether to return as few nodes as possible at that cost, else as many.
         """
         while self._augment():
             pass

@@ -1,4 +1,4 @@
-"""LayerNormalization and RMSNormalization, recognised however their formula is written.
+"""LayerNormalization and RMSNormalization, recognised in any form of their formulas.
 
 These operators normalise the last axes. With channels first, the formula is kept: it needs no
 transpose there.
@@ -34,10 +34,10 @@ class _Spread(NamedTuple):
     """sqrt(mean((x - mean)²) + epsilon).
 
     Attributes:
-        x: what is normalised.
-        mean: None where nothing is taken off.
-        epsilon: a number.
-        axes: the last ones, how many.
+        x: the normalised value.
+        mean: the subtracted mean; None for none.
+        epsilon: the constant.
+        axes: the number of last axes.
     """
 
     x: Value
@@ -54,7 +54,7 @@ class _Normal(NamedTuple):
 
 
 def name_normalisations(g: GraphBuilder) -> None:
-    """Replace formulas by the operator, nested graphs included."""
+    """Replace formulas by operators, including those in nested graphs."""
     for node in g.nodes:
         for body in bodies_of(node):
             name_normalisations(body)
@@ -119,7 +119,7 @@ def _is_two(node: Node) -> bool:
 
 
 def _last_axes(value: Value) -> int:
-    """Over how many of the last axes a mean is taken; 0 if it is none, or over others."""
+    """The number of last axes that a mean is taken over; 0 for other means and values."""
     node = value.node
     if node is None or node.kind != "ReduceMean" or not node.attrs.get("keepdims", 1):
         return 0
@@ -131,7 +131,7 @@ def _last_axes(value: Value) -> int:
 
 
 def _normal(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Normal | None:
-    """The last value derived from a standard deviation that is a normalisation."""
+    """The last value derived from a standard deviation that is a normalisation; None if none is."""
     spread = _spread(node)
     if spread is None or spread.x.dtype not in _FLOATS:
         return None
@@ -159,7 +159,7 @@ def _normal(g: GraphBuilder, node: Node, users: dict[Value, list[Node]]) -> _Nor
 
 
 class _Reader(Reader):
-    """Reads constants that are no numbers as atoms, and 1 / root as the atom root."""
+    """Reads constants other than scalars as atoms, and 1 / root as the atom root."""
 
     def __init__(
         self, atoms: list[Value], inverses: dict[Value, Value], below: dict[Value, Value]
@@ -197,7 +197,7 @@ def _parts(
 
 
 def _fits(value: Value, spread: _Spread) -> bool:
-    """Whether a constant has entries for the normalised axes alone."""
+    """Whether a constant varies along the normalised axes only."""
     sizes = list(value.shape)
     extra = sizes[: max(0, len(sizes) - spread.axes)]
     return all(size == 1 for size in extra)
@@ -216,7 +216,7 @@ def _written(g: GraphBuilder, normal: _Normal, places: Places) -> Value:
 
 
 def _whole(g: GraphBuilder, value: Value | None, sizes: list[int], x: Value, fill: float) -> Value:
-    """A constant with the sizes of the normalised axes."""
+    """A constant broadcast to the sizes of the normalised axes."""
     if value is None or value.array is None:
         return g.constant(np.full(sizes, fill, x.dtype.numpy), dtype=x.dtype)
     array: Array = value.array.reshape(

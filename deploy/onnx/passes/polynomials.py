@@ -1,24 +1,24 @@
-"""A value as a polynomial in others: a normal form of formulas."""
+"""Values as polynomials in other values, a normal form of formulas."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from pinnace.deploy.onnx.ir.graph import Node, Value, constant_input
 
-# Monomial -> its factor; a monomial is its values, sorted, one entry per power.
+# Monomial -> factor; a monomial is a sorted tuple of values, repeated for powers.
 Monomial: TypeAlias = tuple[Value, ...]
 Polynomial: TypeAlias = dict[Monomial, float]
 
-_MOST = 6  # monomials, and values of one
-_CLOSE = 1e-5  # relative: constants are float32, and products of such
+_MOST = 6  # the largest number of monomials, and of values in one
+_CLOSE = 1e-5  # relative: constants are float32, and products of these
 
 
 class Reader:
     """Reads values as polynomials.
 
     Args:
-        atoms: what is not looked into.
-        inverses: value -> the atom that is one divided by it.
+        atoms: values that are not expanded.
+        inverses: value -> the atom that is its reciprocal.
     """
 
     def __init__(self, atoms: Collection[Value], inverses: Mapping[Value, Value] = {}) -> None:
@@ -26,7 +26,7 @@ class Reader:
         self._known: dict[Value, Polynomial] = {value: {(value,): 1.0} for value in atoms}
 
     def of(self, value: Value) -> Polynomial:
-        """A value as a polynomial; itself, if it is none or too long a one."""
+        """A value as a polynomial; the value itself if it has no short one."""
         found = self._known.get(value)
         if found is None:
             found = self._read(value)
@@ -96,7 +96,7 @@ _RULES: dict[str, Callable[..., Polynomial]] = {
     "Neg": lambda a: {part: -factor for part, factor in a.items()},
     "Identity": dict,
 }
-# What a polynomial is written with.
+# The operators that polynomials are recognised in.
 WRITTEN = frozenset({*_RULES, "Div", "Pow", "Reciprocal"})
 
 
@@ -106,7 +106,7 @@ def monomial(*values: Value) -> Monomial:
 
 
 def close(a: Polynomial, b: Polynomial) -> bool:
-    """Whether two polynomials are equal but for the rounding of their constants."""
+    """Whether two polynomials are equal up to the rounding of constants."""
     return a.keys() == b.keys() and all(
         abs(factor - b[part]) <= _CLOSE * abs(b[part]) for part, factor in a.items()
     )
@@ -115,7 +115,7 @@ def close(a: Polynomial, b: Polynomial) -> bool:
 def built_on(
     start: Value, users: Mapping[Value, list[Node]], kinds: Collection[str], steps: int
 ) -> list[Value]:
-    """Values that nodes of these kinds compute from one, in at most so many steps; in order."""
+    """The values computed from one by nodes of these kinds within a number of steps; in order."""
     found: dict[Value, None] = {}
     front = [start]
     for _ in range(steps):

@@ -1,7 +1,7 @@
 """Matrix products of flattened rows, and reshapes with redundant sizes.
 
-x [..., k] as rows, times a matrix, back in x's axes, is MatMul of x itself; and a size that is
-copied, or follows from the others, need not be computed.
+x [..., k] reshaped to rows, times a matrix, and reshaped back is MatMul of x itself; sizes that are
+copied, or follow from the others, need not be computed.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ class _Product(NamedTuple):
     """A product of rows.
 
     Attributes:
-        x: what the rows were.
-        lead: how many of its axes are those of the result.
+        x: the value before it was reshaped to rows.
+        lead: the number of its leading axes that the result keeps.
         inner: the sizes of the result's other axes.
         weights: [k, m].
-        shift: what is added, [m].
+        shift: the summand, [m].
     """
 
     x: Value
@@ -33,7 +33,7 @@ class _Product(NamedTuple):
 
 
 def unfold_products(g: GraphBuilder) -> None:
-    """Rewrite the graph, and the bodies of its nodes."""
+    """Rewrite the graph, including the bodies of its nodes."""
 
     def change(node: Node, _: Places) -> Value | None:
         product = _product_of(node)
@@ -75,7 +75,7 @@ def _product_of(node: Node) -> _Product | None:
         known = target.size(axis)
         told: Size = known if known is not None else wanted[axis] if wanted else None
         unsure += told is None or told != origin(x, axis)
-    # The sizes have one product on both sides: one that is not proved is proved by the others.
+    # Both sides have the same number of elements: one unproved size follows from the others.
     if unsure > 1:
         return None
     inner = [int(size) for size in target.shape[lead:] if size is not None]
@@ -123,7 +123,7 @@ def _turned(g: GraphBuilder, x: Value, sizes: Value, constant: Value) -> Value:
 
 
 def _say_less(g: GraphBuilder, node: Node) -> None:
-    """Sizes of a Reshape that are copied, or follow from the others, as 0 and -1."""
+    """Replace sizes of a Reshape that are copied, or follow from the others, by 0 and -1."""
     sizes = node.inputs[1] if node.kind == "Reshape" else None
     x = node.inputs[0]
     if sizes is None or sizes.array is not None or x is None or x.shape.rank is None:
@@ -136,13 +136,13 @@ def _say_less(g: GraphBuilder, node: Node) -> None:
         size = target[axis] if told is None else told
         if isinstance(size, int):
             if size <= 0:
-                return  # 0 would copy
+                return  # 0 would copy the size
             said.append(size)
         elif size is not None and axis < x.rank and size == origin(x, axis):
             said.append(0)
         else:
             said.append(-1)
-    # Beside a size that is copied, and may be 0, no other can follow from the rest.
+    # Beside a copied size, which may be 0, no other size can follow from the rest.
     if said.count(-1) + (0 in said and -1 in said) <= 1:
         node.inputs[1] = g.ints(*said)
         node.attrs.pop("allowzero", None)

@@ -1,7 +1,7 @@
-"""Loops that are recurrent layers become ONNX's LSTM, GRU and RNN: one operator for all steps.
+"""Loops that compute recurrent layers, replaced by LSTM, GRU and RNN: one operator for all steps.
 
-Where steps do not count for some examples, those that do are moved to the front first: then the
-operator's lengths say how many they are, whatever the mask looks like.
+If steps are masked, the valid steps are moved to the front first, so that the operator's lengths
+describe any mask.
 """
 
 from typing import Any, NamedTuple
@@ -36,9 +36,9 @@ class Track(NamedTuple):
 
     Attributes:
         value: [steps, batch, columns].
-        is_reversed: whether the loop begins with its last row.
-        weights: by which its rows are to be multiplied first; None for by nothing.
-        shift: what is added then.
+        is_reversed: whether the loop takes the last row first.
+        weights: the matrix that multiplies its rows first; None for none.
+        shift: the vector that is added then.
     """
 
     value: Value
@@ -48,12 +48,12 @@ class Track(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The steps that count.
+    """The valid steps under a mask.
 
     Attributes:
-        counts: int64 [steps, batch]: 1 where a step counts.
-        total: how many count, int64 [batch].
-        order: of the steps, those that count first: int64 [steps, batch].
+        counts: int64 [steps, batch]: 1 for valid steps.
+        total: the number of valid steps, int64 [batch].
+        order: the steps with valid ones first: int64 [steps, batch].
     """
 
     counts: Value
@@ -62,7 +62,7 @@ class Steps(NamedTuple):
 
 
 def fuse_loops(g: GraphBuilder) -> None:
-    """Rewrite every loop that is a recurrent layer, here and in the bodies of nodes."""
+    """Replace every loop that computes a recurrent layer, including those in bodies."""
     nodes, g.nodes = g.nodes, []
     users: dict[Value, int] = {value: 1 for _, value in g.outputs}
     for node in nodes:
@@ -88,7 +88,7 @@ def fuse_loops(g: GraphBuilder) -> None:
 
 
 def _turned_twice(g: GraphBuilder, node: Node) -> Value | None:
-    """The value before a reversal of a reversal, transposed or not in between."""
+    """The value before two reversals, possibly with a transpose between them."""
     axis = is_reversal(node)
     first = node.inputs[0] if axis is not None else None
     before = first.node if first is not None else None
@@ -108,7 +108,7 @@ def _turned_twice(g: GraphBuilder, node: Node) -> Value | None:
 
 
 def _layer(g: GraphBuilder, loop: Node, users: dict[Value, int]) -> dict[Value, Value] | None:
-    """The loop's outputs, computed by recurrent operators; None if they cannot be."""
+    """The loop's outputs, computed by recurrent operators; None if that is not possible."""
     body = bodies_of(loop)[0]
     go = body.outputs[0][1]
     if go.node is not None and go.node.kind == "Identity":
@@ -138,10 +138,10 @@ class _Layer:
     """The operators that replace a loop.
 
     Args:
-        g: where they go.
+        g: the builder to add them to.
         loop: the loop; its number of steps comes from outside.
         body: its cells.
-        users: how often each value is taken.
+        users: the number of users of each value.
     """
 
     def __init__(self, g: GraphBuilder, loop: Node, body: Body, users: dict[Value, int]) -> None:
@@ -152,14 +152,14 @@ class _Layer:
         self.olds = loop.outputs
         self._users = users
         self._trips = loop.inputs[0]
-        self._outputs: dict[Atom, Track] = {}  # of cells, in the order in which steps count
-        self._finals: dict[int, Value] = {}  # by place of the state
+        self._outputs: dict[Atom, Track] = {}  # of cells, with valid steps first
+        self._finals: dict[int, Value] = {}  # index of a state -> its final value
         self._steps: dict[Atom, Steps | None] = {}
 
     # Operators.
 
     def add(self, cell: Cell) -> None:
-        """The operator of a cell."""
+        """Add the operator for a cell."""
         g = self.g
         tracks = self._given(cell)
         whole = None if cell.mask is None else self._whole(Track(cell.mask))
@@ -196,7 +196,7 @@ class _Layer:
             self._finals[place] = self._final(place, g.squeeze(final, 0), steps)
 
     def _given(self, cell: Cell) -> dict[Atom, Track]:
-        """The input of the gates, without what the operator can do itself."""
+        """The input of the gates, without what the operator computes itself."""
         sources = {rows.source: None for gate in cell.gates for rows in gate.rows}
         if not sources:
             raise UnconvertibleError
@@ -218,7 +218,7 @@ class _Layer:
         return Track(self._reversed(track.value)) if track.is_reversed else track
 
     def _whole(self, track: Track) -> Track:
-        """The rows of the steps that there are."""
+        """The rows of the executed steps."""
         trips = self._trips
         if trips is None or same_size(trips, track.value, 0):
             return track
@@ -227,7 +227,7 @@ class _Layer:
         return Track(g.slice(track.value, 0, 0, count))
 
     def _bare(self, track: Track, *, is_alone: bool = False) -> Track:
-        """Before reversals and, if `is_alone`, products with constants that have no other user."""
+        """The value before reversals and, if `is_alone`, before constant products of its own."""
         bare, is_swapped = track, False
         while True:
             following = _turned(bare, is_swapped)
@@ -243,7 +243,7 @@ class _Layer:
         return bare._replace(value=self.g.transpose(bare.value, perm))
 
     def _multiplied(self, track: Track) -> Track | None:
-        """A value multiplied by constant weights, and possibly shifted, for this loop alone."""
+        """A value before constant weights and a shift that only this loop uses."""
         value, shift = track.value, None
         node = value.node
         if node is not None and node.kind == "Add" and self._users.get(value, 0) <= 1:
@@ -261,11 +261,11 @@ class _Layer:
         return Track(source, track.is_reversed, weights, shift)
 
     def _start(self, place: int) -> Value | None:
-        """A state before the first step; None for zeros."""
+        """The initial value of a state; None for zeros."""
         value = self.starts[place]
         return None if value is None or _is_zero(value) else self.g.unsqueeze(value, 0)
 
-    # Steps that do not count.
+    # Masked steps.
 
     def _counted(self, mask: Value) -> Steps:
         g = self.g
@@ -274,13 +274,13 @@ class _Layer:
         counts = g.as_int64(mask)
         length = g.size_of(mask, 0)
         index = g.unsqueeze(g.iota(g.scalar(length)), 1)
-        # Steps that count have positive keys, the first the largest.
+        # Valid steps have positive keys, the first one the largest.
         key = g.op("Sub", g.op("Mul", counts, length), index)
         order = g.ops("TopK", 2, key, length, axis=0, largest=1, sorted=1)[1]
         return Steps(counts, g.op("ReduceSum", counts, g.ints(0), keepdims=0), order)
 
     def _wide(self, places: Value, like: Value) -> Value:
-        """[steps, batch] as [steps, batch, columns]."""
+        """Indices [steps, batch] expanded to [steps, batch, columns]."""
         g = self.g
         return g.expand(g.unsqueeze(places, 2), g.joined(g.ints(1, 1), g.size_of(like, 2)))
 
@@ -288,14 +288,14 @@ class _Layer:
         start = self.starts[place]
         if steps is None or start is None:
             return final
-        # Where no step counts, ONNX Runtime gives zeros.
+        # For rows without steps, ONNX Runtime returns zeros.
         if _is_zero(start):
             return final
         some = self.g.unsqueeze(self.g.op("Greater", steps.total, self.g.index(0)), 1)
         return self.g.where(some, final, start)
 
     def _held(self, atom: Atom, start: Value | None) -> Track:
-        """A cell's outputs; in steps that do not count, that of the step before."""
+        """A cell's outputs; in masked steps, that of the previous step."""
         g = self.g
         track, steps = self._outputs[atom], self._steps[atom]
         if steps is None:
@@ -305,21 +305,21 @@ class _Layer:
         rows = g.concat([first, y], 0)
         done = g.op("CumSum", steps.counts, g.index(0))
         if track.is_reversed:
-            # The next step that counts is the one before.
+            # The previous valid step comes next.
             here = g.op("Sub", done, steps.counts)
             some = g.op("Less", here, steps.total)
             done = g.where(some, g.op("Add", here, g.index(1)), g.index(0))
         return Track(g.op("GatherElements", rows, self._wide(done, y), axis=0), track.is_reversed)
 
     def _first(self, y: Value, start: Value | None) -> Value:
-        """The value held before the first step that counts, as a row."""
+        """The value before the first valid step, as a row."""
         g = self.g
         if start is not None and not _is_zero(start):
             return g.unsqueeze(start, 0)
         return g.fill(g.joined(g.ints(1), g.shape_of(y, 1, 3)), g.like(y, 0))
 
     def _blank(self, atom: Atom) -> Track:
-        """A cell's outputs; zeros in steps that do not count."""
+        """A cell's outputs; zeros in masked steps."""
         held = self._held(atom, None)
         steps = self._steps[atom]
         if steps is None:
@@ -328,7 +328,7 @@ class _Layer:
         counts = g.unsqueeze(g.cast(steps.counts, dtypes.bool), 2)
         return held._replace(value=g.where(counts, held.value, g.like(held.value, 0)))
 
-    # What the loop gives.
+    # The loop's outputs.
 
     def result(self, index: int) -> Value:
         """An output of the loop."""
@@ -383,7 +383,7 @@ class _Layer:
         return self._held(atom, self.starts[place])
 
     def _choice(self, value: Value) -> tuple[Atom, Sum] | None:
-        """The output of a cell, and its replacement in masked steps."""
+        """A cell's output, and its replacement in masked steps."""
         forms = self.body.forms
         atom = alone(forms.of(value))
         if atom is not None and atom.kind == NAMED:
@@ -403,7 +403,7 @@ class _Layer:
 
 
 def _turned(track: Track, is_swapped: bool) -> tuple[Track, bool] | None:
-    """The same before a reversal, or a transpose of batch and steps; and whether there are any."""
+    """The track before a reversal or a transpose of batch and steps, and which of them it was."""
     node = track.value.node
     first = node.inputs[0] if node is not None and node.inputs else None
     if node is None or first is None:
@@ -435,7 +435,7 @@ _USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN"
 
 
 def _functions(cell: Cell) -> dict[str, Any]:
-    """The attributes that name the activations; none if they are the usual ones."""
+    """The attributes for the activations; none for the defaults."""
     names = [function.name for function in cell.activations]
     if names == _USUAL[cell.kind]:
         return {}

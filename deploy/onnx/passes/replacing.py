@@ -1,4 +1,4 @@
-"""The walk of the passes that compute values in another way."""
+"""The traversal of passes that replace values."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -6,7 +6,7 @@ from typing import TypeAlias
 from pinnace.deploy.onnx.ir.builder import GraphBuilder, bodies_of
 from pinnace.deploy.onnx.ir.graph import Node, Value
 
-# Old value -> what has taken its place so far.
+# Old value -> its replacement so far.
 Places: TypeAlias = dict[Value, Value]
 
 
@@ -15,13 +15,13 @@ def replace_values(
     change: Callable[[Node, Places], Value | None],
     inside: Callable[[GraphBuilder], None] | None = None,
 ) -> None:
-    """Let values take the place of nodes, in the order of the graph; then prune it.
+    """Replace values by others in the order of the graph, then prune it.
 
     Args:
         g: the graph.
-        change: given a node with its new inputs, adds nodes that compute its output in another way,
-            and gives that value; None keeps the node.
-        inside: what to do to the bodies of nodes on the way.
+        change: takes a node with its new inputs, adds nodes that compute its output in another way,
+            and returns the new value; None keeps the node.
+        inside: applied to the bodies of nodes on the way.
     """
     places: Places = {}
     nodes, g.nodes = g.nodes, []
@@ -37,7 +37,7 @@ def replace_values(
         if made is None:
             g.nodes.append(node)
             continue
-        for new in g.nodes[before:]:  # they may refer to values that have been replaced
+        for new in g.nodes[before:]:  # they may refer to replaced values
             _follow(new, places)
         made.refine(node.outputs[0].shape)
         places[node.outputs[0]] = made

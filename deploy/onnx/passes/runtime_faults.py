@@ -1,4 +1,4 @@
-"""Known faults of ONNX Runtime, avoided by rewriting."""
+"""Workarounds for bugs of ONNX Runtime."""
 
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ _POOLS = frozenset({"AveragePool", "MaxPool"})
 def avoid_faults(g: GraphBuilder) -> None:
     """Rewrite the graph, and the bodies of its nodes.
 
-    A Pad of zeros before a MaxPool becomes the pool's own when ONNX Runtime (1.31) optimises, as
-    if the padding were smaller than everything. It leaves a Pad alone that names its axes.
+    When ONNX Runtime (1.31) optimises, it merges a zero Pad into the MaxPool behind it, as if the
+    padding were smaller than all elements. It does not do so for a Pad with explicit axes.
     """
     users = g.users()
     for node in g.nodes:

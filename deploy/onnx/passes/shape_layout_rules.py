@@ -1,4 +1,4 @@
-"""Layout rules of operators that change the number of axes, or their order."""
+"""Layout rules of operators that change the rank or the order of axes."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pinnace.deploy.onnx.passes.layout_roles import (
 )
 from pinnace.framework import dtypes
 
-# Rules. Each answers None where the node can only work with channels last.
+# Rules; None stands for nodes that only work in channels last.
 
 
 def squeeze(node: Node) -> Roles | None:
@@ -43,7 +43,7 @@ def _rewrite_squeeze(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def unsqueeze(node: Node) -> Roles | None:
-    """Unsqueeze of places: [n, c] to [n, 1, 1, c], [n, w, c] to [n, 1, w, c]."""
+    """Unsqueeze of spatial axes: [n, c] to [n, 1, 1, c], [n, w, c] to [n, 1, w, c]."""
     rank, before = rank_of(node.outputs[0]), rank_of(node.inputs[0])
     array = constant_input(node, 1)
     if rank < 3 or before < 2 or array is None:
@@ -63,7 +63,7 @@ def _rewrite_unsqueeze(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def reshape(node: Node, users: dict[Value, list[Node]], results: set[Value]) -> Roles | None:
-    """Reshape: of values whose order is the same in both layouts, and flattenings."""
+    """Reshape of values with the same order in both layouts, and flattenings."""
     source, target = node.inputs[0], node.outputs[0]
     sizes = constant_input(node, 1)
     if (
@@ -92,7 +92,7 @@ def reshape(node: Node, users: dict[Value, list[Node]], results: set[Value]) -> 
 def _flattened_products(
     source: Value, target: Value, users: dict[Value, list[Node]], results: set[Value]
 ) -> list[Node]:
-    """The products that a flattening [n, ..., c] -> [n, all] feeds, if it feeds nothing else."""
+    """The products that a flattening [n, ..., c] -> [n, all] feeds, if it has no other users."""
     sizes = list(source.shape)
     if target in results or rank_of(target) != 2 or None in sizes[1:] or target.size(1) is None:
         return []
@@ -131,13 +131,13 @@ def _rewrite_reshape(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
         if product.attrs.get("transB", 0):
             turned = g.constant(turned_rows.reshape(-1, columns).T, weights.name, weights.dtype)
         else:
-            # The same elements in order: rows of the file's matrix, never copied to make them so.
+            # A view with the rows in another order; it is never copied.
             turned = Value(weights.name, weights.dtype, weights.shape, turned_rows)
         product.inputs[1] = turned
 
 
 def transpose(node: Node) -> Roles | None:
-    """Transpose takes what comes, and gives channels last."""
+    """Transpose takes any layout, and returns channels last."""
     if rank_of(node.inputs[0]) < 3:
         return None
     return Roles([ANY], rewrite=_rewrite_transpose)
@@ -151,7 +151,7 @@ def _rewrite_transpose(_: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def sizes(node: Node) -> Roles | None:
-    """Shape takes what comes, and tells the sizes of channels last."""
+    """Shape takes any layout, and returns the sizes of channels last."""
     if rank_of(node.inputs[0]) < 3:
         return None
     return Roles([ANY], rewrite=_rewrite_sizes)
@@ -175,7 +175,7 @@ def _rewrite_sizes(g: GraphBuilder, node: Node, chosen: Chosen) -> None:
 
 
 def product(node: Node) -> Roles | None:
-    """`x @ w` along the channels is a convolution with a window of one place."""
+    """`x @ w` along the channels is a convolution with window 1."""
     value, weights = node.inputs[0], node.inputs[1]
     if rank_of(value) < 3 or value is None or weights is None:
         return None

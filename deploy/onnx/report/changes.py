@@ -10,23 +10,23 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changes of one pass.
+    """The effect of one pass on the operators.
 
     Attributes:
-        before: operator -> how many there were, of those whose number changed.
-        after: the same, after it.
+        before: operator -> number before the pass, if it changed.
+        after: operator -> number after the pass.
     """
 
     before: Mapping[str, int]
     after: Mapping[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The change as a dict for JSON."""
         return {"before": dict(self.before), "after": dict(self.after)}
 
 
 def applied(g: GraphBuilder, step: Callable[[GraphBuilder], object]) -> Change:
-    """Run the pass; its effect."""
+    """Run a pass, and return its effect."""
     before = _kinds(g)
     step(g)
     after = _kinds(g)

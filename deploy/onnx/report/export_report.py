@@ -1,4 +1,4 @@
-"""ExportReport: the written files, and measurements on them."""
+"""ExportReport: the result of an export, with measurements."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,44 +14,43 @@ from pinnace.framework.specs import TensorSpec
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """An export that succeeded.
+    """A successful export.
 
     Attributes:
-        path: of the file, None if none was asked for.
-        signature: which signature.
-        opset: version of the operators.
-        ir_version: version of the format.
+        path: the file; None if none was written.
+        signature: the signature's name.
+        opset: the version of the operators.
+        ir_version: the version of the format.
         inputs: name in the file -> spec.
         outputs: name in the file -> spec.
-        output_names: name in the signature -> name in the file, where they differ.
-        op_counts: ONNX operator -> how often it stands in the file.
-        source_counts: op of the program -> how often it was converted.
-        casts: `"Conv float64 -> float32"` -> how often a type had to be computed in another.
-        dropped: effects that ONNX has no counterpart of, and that were left out: op -> how often.
+        output_names: name in the signature -> name in the file, if they differ.
+        op_counts: ONNX operator -> number in the file.
+        source_counts: op of the program -> number of conversions.
+        casts: `"Conv float64 -> float32"` -> number of nodes computed in another type.
+        dropped: effect without a counterpart in ONNX, which was left out -> number.
         improved: operators before and after the passes.
-        nodes: the nodes of the file, and where each comes from.
-        runtimes: which runtimes take the file, and why others do not.
+        nodes: the nodes of the file and their origins.
+        runtimes: the runtimes that support the file, and why others do not.
         differences: output -> the largest |ONNX Runtime - pinnace|, and the same divided by the
             output's largest absolute value; empty if nothing was compared.
-        batches: how many sets of inputs were compared.
+        batches: the number of input sets that were compared.
         compared: kind of inputs ("drawn", "sample", "no rows", "no elements", "zeros", "ones",
-            "padded", "long", "zeros of integers", "ones of integers") -> how many sets of them.
-        empty: of "no rows" and "no elements" those that the model takes and on which the file is
-            not as the model in ONNX Runtime -> what it does there; it is right for all others.
-        unconvertible: always empty: what cannot be converted is an error.
-        file_bytes: size of the file, with that of its weights' file.
+            "padded", "long", "zeros of integers", "ones of integers") -> number of input sets.
+        empty: "no rows" and "no elements", if the model takes such inputs and the file behaves
+            differently in ONNX Runtime -> its behaviour; other inputs are not affected.
+        unconvertible: always empty, as ops that cannot be converted are an error.
+        file_bytes: size of the file, with that of the weights' file.
         weight_bytes: size of the float32 weights.
-        data_path: of the weights' file, None if they are in the file itself.
-        variant: what a smaller form of the file costs; None for float32. The differences above are
-            those of float32, which it was made of.
-        ort_path: of the `.ort` file, None if none was asked for.
-        channels_first: the inputs that the file takes with channels first, where the model has them
-            last.
-        drawn: outputs that depend on numbers which are drawn anew in each run; they are compared by
-            dtype and shape, and are not among the differences.
-        tokenizer: the program from the model's strings to `inputs`, as `tokenizer.js` and
-            `tokenizer.py` are given it; None if nothing was cut off.
-        tokenizer_path: of the file with it.
+        data_path: the weights' file; None if the weights are in the file itself.
+        variant: the accuracy of a smaller form; None for float32. The differences above are those
+            of the float32 file that it was made from.
+        ort_path: the `.ort` file; None if none was written.
+        channels_first: the inputs that the file takes channels first and the model channels last.
+        drawn: outputs that depend on random numbers; they are compared by dtype and shape only, and
+            are not among the differences.
+        tokenizer: the program from the model's strings to `inputs`, for `tokenizer.js` and
+            `tokenizer.py`; None if nothing was cut off.
+        tokenizer_path: the file with the tokenizer.
     """
 
     path: str | None
@@ -86,7 +85,7 @@ class ExportReport:
 
     @property
     def model(self) -> Any:
-        """The `onnx.ModelProto`, with its weights; of a written file, as it is now."""
+        """The `onnx.ModelProto` with its weights; for a written file, read from its path."""
         if self._message is not None or self.path is None:
             return self._message
         import onnx
@@ -100,7 +99,7 @@ class ExportReport:
 
     @property
     def transposes(self) -> int:
-        """The number of Transpose nodes that are left."""
+        """The number of remaining Transpose nodes."""
         return self.op_counts.get("Transpose", 0)
 
     @property
@@ -110,11 +109,11 @@ class ExportReport:
 
     @property
     def largest_relative(self) -> float | None:
-        """The same, each output divided by its largest absolute value."""
+        """The largest difference of all outputs, each divided by its largest absolute value."""
         return max((one for _, one in self.differences.values()), default=None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the model, for JSON."""
+        """The report without the model as a dict for JSON."""
         return {
             "path": self.path,
             "signature": self.signature,
@@ -151,7 +150,7 @@ class ExportReport:
 
 
 def _outline(tokenizer: Mapping[str, Any]) -> dict[str, Any]:
-    """A tokenizer without its vocabulary."""
+    """A tokenizer's document without its vocabulary."""
     return {
         "inputs": dict(tokenizer["inputs"]),
         "outputs": dict(tokenizer["outputs"]),

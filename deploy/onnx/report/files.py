@@ -1,4 +1,4 @@
-"""Reports as files: JSON for programs, Markdown for people; of exports and of refusals."""
+"""Reports of exports and refusals as files: JSON for programs, Markdown for people."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from pinnace.storage.atomic import write_file
 
 
 def write_report(path: str | os.PathLike[str], report: ExportReport) -> None:
-    """Write the report of an export, in the format that the suffix names."""
+    """Write the report of an export, in the format of the suffix."""
     _write(path, {"status": "exported", **report.as_dict()})
 
 
 def write_refusal(path: str | os.PathLike[str], error: OpError, options: Options) -> None:
-    """Write why there is no file.
+    """Write the report of a refusal.
 
     Args:
-        path: of the report.
-        error: what the export raised.
-        options: what it was asked for.
+        path: the report's path.
+        error: the error of the export.
+        options: the options of the export.
     """
     refusals = error.refusals if isinstance(error, ExportRefusedError) else ()
     _write(
@@ -51,7 +51,7 @@ def _write(path: str | os.PathLike[str], report: Mapping[str, Any]) -> None:
 
 
 def markdown(report: Mapping[str, Any]) -> list[str]:
-    """A report's lines, for people."""
+    """The lines of a report in Markdown."""
     if report["status"] != "exported":
         return [*_refusal(report)]
     return [

@@ -1,4 +1,4 @@
-"""The origin of each node of a file: the program's node, and the user's line."""
+"""The origin of each node of a file: the program's node, and the user's source line."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from pinnace.graph.graph import FunctionRef, Graph
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """One node of the file.
+    """A node of the file.
 
     Attributes:
-        name: of it.
+        name: the node's name.
         op: the operator.
-        made_for: the program's node, empty for one that several stand behind.
-        called_at: the user's line that called that node, None if the model does not tell.
+        made_for: the program's node; empty for a node with several origins.
+        called_at: the user's line that called that node; None if the model does not have it.
     """
 
     name: str
@@ -26,7 +26,7 @@ class NodeReport:
     called_at: str | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The node as a dict for JSON."""
         return {
             "node": self.name,
             "op": self.op,
@@ -38,12 +38,12 @@ class NodeReport:
 def nodes_of(
     model: onnx.ModelProto, origins: Mapping[str, str], lines: Mapping[str, str]
 ) -> tuple[NodeReport, ...]:
-    """The nodes of a file, those of bodies too.
+    """The nodes of a file, including those of bodies.
 
     Args:
-        model: it may lack its weights.
+        model: the model, possibly without weights.
         origins: name of a node -> name of the program's node.
-        lines: name of a node of the program -> where it was called.
+        lines: name of a node of the program -> source line of its call.
     """
     found = []
     for node in _nodes(model.graph):

@@ -1,6 +1,6 @@
-"""Verification of a file, and the runtimes that take it.
+"""Verification of a file, and the runtimes that support it.
 
-`checking` compares what ONNX Runtime answers with pinnace's answers to the inputs of
-`deploy/sampling`, `compatibility` tells which runtimes take the file, `profiles` refuses it where
-one must.
+`checking` compares ONNX Runtime's outputs with pinnace's on the inputs of `deploy/sampling`,
+`compatibility` determines which runtimes support the file, `profiles` refuses the file if a
+required one does not.
 """

@@ -1,4 +1,4 @@
-"""Checking a file with onnx.checker and ONNX Runtime, and comparing the outputs."""
+"""Checks a file with onnx.checker and ONNX Runtime, and compares the outputs."""
 
 import ctypes
 import math
@@ -25,9 +25,9 @@ from pinnace.framework.errors import (
 from pinnace.framework.extras import install_command
 from pinnace.framework.tensor import Array
 
-# Operators in which ONNX Runtime (1.32) ends the process, where no rows or no steps come in.
+# Operators in which ONNX Runtime (1.32) crashes the process for inputs without rows or steps.
 _FATAL = frozenset({"GRU", "LSTM"})
-_LINE = 300  # characters of what is said of inputs without elements
+_LINE = 300  # characters of a message about empty inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Comparison:
 
     Attributes:
         largest: output -> the largest absolute difference.
-        relative: output -> the same, relative to the output's largest value.
-        batches: how many sets of inputs.
-        kinds: of inputs -> how many sets.
-        empty: of inputs without elements -> what ONNX Runtime makes of them that pinnace does not.
+        relative: output -> the same, divided by the output's largest value.
+        batches: the number of input sets.
+        kinds: kind of inputs -> number of input sets.
+        empty: kind of empty inputs -> how ONNX Runtime's behaviour differs.
     """
 
     largest: Mapping[str, float]
@@ -50,10 +50,10 @@ class Comparison:
 
 
 def check_structure(path: str | os.PathLike[str]) -> None:
-    """onnx.checker on a file; weights that it refers to are not read.
+    """Run onnx.checker on a file; external weights are not read.
 
     Raises:
-        InternalError: it is not valid; a converter is wrong.
+        InternalError: the file is not valid, so a converter is wrong.
     """
     try:
         onnx.checker.check_model(os.fspath(path), full_check=True)
@@ -70,12 +70,12 @@ def open_session(
 
     Args:
         model: the file's bytes, or its path.
-        threads: of one operator.
-        lean: whether weights are used where they are mapped, without copies in other layouts.
+        threads: the threads of an operator.
+        lean: whether to use mapped weights directly, without packed copies.
 
     Raises:
         FailedPreconditionError: onnxruntime is not installed.
-        InternalError: it does not take the model.
+        InternalError: it does not load the model.
     """
     try:
         import onnxruntime
@@ -87,10 +87,10 @@ def open_session(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what fails is raised as well
+    options.log_severity_level = 4  # failures are raised as well
     if lean:
         options.add_session_config_entry("session.disable_prepacking", "1")
-        # One level less: without weights of convolutions by blocks of channels.
+        # One optimisation level less, without blocked copies of convolution weights.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     given = model if isinstance(model, bytes) else os.fspath(model)
     try:
@@ -108,17 +108,17 @@ def compare(
     drawn: Sequence[str] = (),
     operators: Collection[str] = (),
 ) -> Comparison:
-    """Run ONNX Runtime on the same inputs, and compare.
+    """Run ONNX Runtime on the same inputs, and compare the outputs.
 
     Args:
-        program: the model itself.
-        session: of the file.
-        runs: inputs, and what the model made of them.
-        drawn: outputs that are other numbers in each run.
-        operators: of the file.
+        program: the model.
+        session: the session of the file.
+        runs: inputs, and the model's outputs for them.
+        drawn: outputs that depend on random numbers.
+        operators: the file's operators.
 
     Raises:
-        InternalError: an output differs in dtype, shape or value, on inputs that have elements.
+        InternalError: an output differs in dtype, shape or value on inputs that are not empty.
     """
     judge = Judge(program, "ONNX Runtime", drawn, exact_dtypes=True)
     empty: dict[str, str] = {}
@@ -133,14 +133,14 @@ def compare(
         try:
             judge.look_at(run, _results(program, session, run))
         except (InternalError, DeadlineExceededError) as error:
-            # The file is of use for all other inputs: it is said, not refused.
+            # The file is right for all other inputs, so this is reported instead of refused.
             empty[run.kind] = error.message.removeprefix("export: ").splitlines()[0][:_LINE]
     kinds = dict(Counter(run.kind for run in runs if run.kind not in empty))
     return Comparison(judge.largest, judge.relative, sum(kinds.values()), kinds, empty)
 
 
 def _results(program: Program, session: Any, run: Run) -> dict[str, Array]:
-    """The results of ONNX Runtime for pinnace's inputs, by the names of the model's outputs."""
+    """ONNX Runtime's outputs for a run's inputs, by the names of the model's outputs."""
     given = dict(zip(program.inputs, run.wide or run.inputs, strict=True))
     try:
         results = run_session(session, given, program.limit_s)
@@ -151,7 +151,7 @@ def _results(program: Program, session: Any, run: Run) -> dict[str, Array]:
             f"{name} {array.dtype}{list(array.shape)}" for name, array in given.items()
         )
         raise InternalError(
-            f"export: ONNX Runtime fails where pinnace does not ({shapes}): {error}"
+            f"export: ONNX Runtime fails on inputs that pinnace takes ({shapes}): {error}"
         ) from error
     return dict(zip(program.outputs, results, strict=True))
 
@@ -165,9 +165,9 @@ def same(a: Array, b: Array, slack: float = 0.0) -> bool:
     """Whether two results of ONNX Runtime agree up to the order of its sums.
 
     Args:
-        a: what is right.
-        b: the other.
-        slack: more that is allowed, relative to the largest value.
+        a: the reference.
+        b: the other result.
+        slack: an addition to the tolerance, relative to the largest value.
     """
     if a.dtype.kind not in "fV":
         return np.array_equal(a, b)
@@ -178,10 +178,10 @@ def same(a: Array, b: Array, slack: float = 0.0) -> bool:
 
 
 def run_session(session: Any, feeds: Mapping[str, Array], limit_s: float = 60.0) -> list[Array]:
-    """The outputs, in order; bfloat16, which NumPy does not know, passes as its bits.
+    """Run a session, and return the outputs in order; bfloat16 is passed as its bits.
 
     Raises:
-        DeadlineExceededError: it took longer than `limit_s` seconds.
+        DeadlineExceededError: the run took longer than `limit_s` seconds.
     """
     narrow = "tensor(bfloat16)"
     entries = [*session.get_inputs(), *session.get_outputs()]
@@ -225,5 +225,5 @@ def _for_runtime(array: Array) -> Array:
 
 
 def str_of(text: object) -> str:
-    """A string as text, whichever side it comes from."""
+    """A string of either side as str."""
     return text.decode() if isinstance(text, bytes) else str(text)

@@ -1,4 +1,4 @@
-"""The runtimes that take a file, by its opset, IR version, operators and their types.
+"""The runtimes that support a file, by its opset, IR version, operators and their types.
 
 Source:
     One-node models, 175 operators in every type, loaded by each runtime: onnxruntime 1.19 to 1.32
@@ -33,7 +33,7 @@ _SEQUENCES = frozenset(
         "SplitToSequence",
     }
 )
-# Operators that WebGPU computes nowhere: they run on the processor, with copies on both sides.
+# Operators without WebGPU kernels: they run on the processor, with copies on both sides.
 _NO_GPU_KERNEL = """
 Attention Bernoulli BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im
 Compress Det Dropout DynamicQuantizeLinear EyeLike GroupNormalization IsInf IsNaN LRN Loop Mean
@@ -49,13 +49,13 @@ _NO_JAVASCRIPT = frozenset({"bfloat16", "complex64", "complex128"})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a runtime takes the file, and why not.
+    """Whether a runtime supports the file, and the reasons.
 
     Attributes:
-        runtime: which, and its version.
-        answer: "accepts", "partly" (it runs, not all of it where one wants it) or "refuses".
-        reasons: why it is not "accepts".
-        changes: what would have to be different.
+        runtime: the runtime and its version.
+        answer: "accepts", "partly" (it runs, but not everything where it should) or "refuses".
+        reasons: why the answer is not "accepts".
+        changes: what would have to change.
     """
 
     runtime: str
@@ -64,7 +64,7 @@ class Verdict:
     changes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The verdict as a dict for JSON."""
         return {
             "runtime": self.runtime,
             "answer": self.answer,
@@ -75,7 +75,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The facts of a file that the verdicts depend on."""
+    """The properties of a file that the verdicts depend on."""
 
     opset: int
     ir_version: int
@@ -96,7 +96,7 @@ class _Runtime:
     ir_version: int
 
 
-# Highest versions that each takes.
+# The highest versions that each runtime supports.
 _NATIVE = (
     _Runtime("onnxruntime 1.19, 1.20 (Python, C, C#, Java)", 21, 10),
     _Runtime("onnxruntime 1.21, 1.22 (Python, C, C#, Java)", 22, 10),
@@ -119,9 +119,9 @@ def verdicts(model: onnx.ModelProto, file_bytes: int, *, is_aside: bool) -> list
     """The verdict of each runtime on the model.
 
     Args:
-        model: it may lack the bytes of its weights.
-        file_bytes: size of the file, with its weights'.
-        is_aside: whether these are in a file of their own.
+        model: the model, possibly without weights.
+        file_bytes: size of the file, including that of external weights.
+        is_aside: whether the weights are in a file of their own.
     """
     facts = _facts(model, file_bytes, is_aside)
     found = [_native(runtime, facts) for runtime in _NATIVE]
@@ -170,7 +170,7 @@ def _type(info: onnx.ValueInfoProto) -> str:
 
 
 class _Case:
-    """Reasons and remedies, collected for one runtime."""
+    """Collects reasons and remedies for one runtime."""
 
     def __init__(self, runtime: _Runtime, facts: _Facts) -> None:
         self.name = runtime.name

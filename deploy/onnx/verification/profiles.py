@@ -1,8 +1,8 @@
 """Profiles: an export writes a file only if all runtimes of its profile support it.
 
-A profile changes no operator. Those of ONNX Runtime's own domain (`com.microsoft`) would exclude
-all other runtimes, and ONNX Runtime inserts them itself when it loads a graph: written to the file
-they gave the same numbers in the same time.
+A profile changes no operator. Operators of ONNX Runtime's own domain (`com.microsoft`) would
+exclude all other runtimes, and ONNX Runtime inserts them itself when it loads a graph: writing them
+to the file gave the same results in the same time.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pinnace.deploy.onnx.verification.compatibility import REFUSES, Verdict
 from pinnace.framework.errors import InvalidArgumentError
 
-# How the names of its runtimes begin.
+# Profile -> prefixes of its runtimes' names.
 _SERVER = ("onnxruntime 1.",)
 _NODE = ("onnxruntime-node",)
 _BROWSER = ("onnxruntime-web 1.30 (WebAssembly)",)
@@ -29,7 +29,7 @@ def check_profile(profile: str | None) -> None:
     """Refuse an unknown profile.
 
     Raises:
-        InvalidArgumentError: there is no such profile.
+        InvalidArgumentError: the profile does not exist.
     """
     if profile is not None and profile not in PROFILES:
         known = ", ".join(PROFILES)
@@ -37,10 +37,10 @@ def check_profile(profile: str | None) -> None:
 
 
 def refuse_strangers(profile: str | None, verdicts: Iterable[Verdict]) -> None:
-    """Refuse a file that a runtime of the profile does not take.
+    """Refuse a file that a runtime of the profile does not support.
 
     Raises:
-        InvalidArgumentError: with each such runtime, why, and what would help.
+        InvalidArgumentError: a runtime does not; the message gives reasons and remedies for each.
     """
     if profile is None:
         return

@@ -1,4 +1,4 @@
-"""A time limit of one run in ONNX Runtime; `deploy/program/deadlines.py` has pinnace's."""
+"""The time limit of a run in ONNX Runtime; `deploy/program/deadlines.py` has pinnace's."""
 
 import threading
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ def run_within(session: Any, feeds: Mapping[str, Array], limit_s: float) -> list
     """Run a session of ONNX Runtime within a time limit.
 
     Raises:
-        DeadlineExceededError: the time was over.
+        DeadlineExceededError: the time is over.
     """
     import onnxruntime
 
@@ -32,8 +32,8 @@ def run_within(session: Any, feeds: Mapping[str, Array], limit_s: float) -> list
         if not over.is_set():
             raise
         raise DeadlineExceededError(
-            f"export: ONNX Runtime was not done after {limit_s:g} s\n"
-            "  Try: export(..., sample={name: array, ...}) with inputs that take less, or a larger "
+            f"export: ONNX Runtime did not finish within {limit_s:g} s\n"
+            "  Try: export(..., sample={name: array, ...}) with smaller inputs, or a larger "
             "verify_timeout_s"
         ) from error
     finally:

@@ -1,5 +1,5 @@
-"""Loops that are recurrent layers, recognised by what they compute.
+"""Recognition of loops that compute recurrent layers.
 
-`sums` is a normal form of a loop body, `cells` finds the cells of layers in it, `loops` knows the
-ops of a program's loops. Formats that have recurrent operators write these.
+`sums` is a normal form of a loop body, `cells` finds the cells of layers in it, `loops` interprets
+the ops of a program's loops. Formats with recurrent operators use them.
 """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Activation(NamedTuple):
-    """A function of ONNX's recurrent operators, and its numbers."""
+    """An activation of ONNX's recurrent operators, and its parameters."""
 
     name: str
     alpha: float | None = None
@@ -38,7 +38,7 @@ class Activation(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Columns of a row that is given, times constants."""
+    """Columns of a given row, times constants."""
 
     source: Atom
     start: int
@@ -47,13 +47,13 @@ class Rows(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """The argument of a gate's activation: inputs, the previous state, and a constant.
+    """The argument of a gate's activation: weighted inputs, the previous state, and a constant.
 
     Attributes:
-        rows: of what is given.
+        rows: the weighted inputs.
         recurrent: [units, units].
         shift: [units].
-        inner: the constant that is added to the state's part alone.
+        inner: the constant that is added to the state's part only.
     """
 
     rows: list[Rows]
@@ -63,17 +63,17 @@ class Gate(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell.
+    """A recurrent cell.
 
     Attributes:
         kind: LSTM, GRU or RNN.
-        hidden: the place of its state among the loop's.
-        memory: the place of an LSTM's second state.
-        mask: the truth values that tell in which steps the states change; None for in all.
-        output: what is its state after a step that counts.
+        hidden: the index of its state among the loop's.
+        memory: the index of an LSTM's cell state.
+        mask: the sequence of bools that tells in which steps the states change; None for all.
+        output: the state's value after a step, as an atom.
         gates: in ONNX's order.
         activations: in ONNX's order.
-        is_reset_after: whether a GRU multiplies its state before it is reset.
+        is_reset_after: whether a GRU multiplies its state by the weights before the reset gate.
     """
 
     kind: str
@@ -87,12 +87,12 @@ class Cell(NamedTuple):
 
     @property
     def units(self) -> int:
-        """The width of its state."""
+        """The size of its state."""
         return self.output.width
 
 
 class Change(NamedTuple):
-    """The change of a state: to `name`, where the mask is true."""
+    """The change of a state to `name` where the mask is true."""
 
     mask: Any
     name: Atom
@@ -103,13 +103,13 @@ class Body:
     """The cells of a loop body.
 
     Args:
-        forms: of the body's values.
-        after: what the states are after a step, by place.
+        forms: the body's values as sums.
+        after: the states after a step, by index.
 
     Attributes:
-        forms: as given.
-        after: as given.
-        cells: in an order in which they can run.
+        forms: the argument.
+        after: the argument.
+        cells: in an order in which they can be computed.
     """
 
     def __init__(self, forms: Forms[Any], after: Sequence[Any]) -> None:
@@ -240,7 +240,7 @@ class Body:
     def _candidate(
         self, place: int, g: Atom, rule: Activation
     ) -> tuple[Gate, Gate, Activation, bool] | None:
-        """The gate that resets the state, the one of the new state, and when it is reset."""
+        """The reset gate, the new state's gate, and whether the reset comes after the product."""
         middle, total = activation(g)
         state = self._state(place)
         if state in total.terms:
@@ -281,7 +281,7 @@ class Body:
         gate = self._gate(total, place)
         return Cell("RNN", place, None, change.mask, change.name, [gate], [rule])
 
-    # Their parts.
+    # Parts of cells.
 
     def _state(self, place: int) -> Atom:
         return self.forms.state(place)
@@ -305,7 +305,7 @@ class Body:
 
 
 def activation(atom: Atom) -> tuple[Activation, Sum]:
-    """The function that an atom is, and of what; the identity if it is none."""
+    """The activation that an atom is, and its argument; the identity for other atoms."""
     if atom.kind == LINE:
         return Activation("Affine", 1.0, 0.0), atom.of[0]
     if atom.kind == "Clip":
@@ -338,12 +338,12 @@ def _other(product: Atom, factor: Atom) -> Atom | None:
 
 
 class Given(NamedTuple):
-    """What stands for an atom that is given, outside of the loop.
+    """A value from outside the loop from which the rows of a given atom are computed.
 
     Attributes:
-        width: how many columns it has; None if its shape does not say so.
-        weights: by which its rows are to be multiplied to be the atom; None for by nothing.
-        shift: what is added then.
+        width: the number of its columns; None if it is unknown.
+        weights: the matrix that multiplies its rows; None for none.
+        shift: the vector that is added then.
     """
 
     width: int | None
@@ -373,7 +373,7 @@ def entries(gate: Gate, given: Mapping[Atom, Given]) -> tuple[Array, Array]:
 
 
 def _width(gate: Gate, atom: Atom, one: Given) -> int:
-    """The number of input columns of a gate, if its shape does not say so."""
+    """The number of columns of a gate's input, if its shape is unknown."""
     if one.weights is not None:
         return int(one.weights.shape[0])
     return max((rows.stop for rows in gate.rows if rows.source is atom), default=0)

@@ -1,4 +1,4 @@
-"""A program's While loops as recurrent layers: what counts their steps, and the cells in them."""
+"""A program's While loops as recurrent layers: the step counter, and the cells."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph, Node, Value
 
-    # The numbers of a value outside of the loop, None if they are not known.
+    # The constant value of something outside the loop; None if it is not constant.
     Known = Callable[[Value], Array | None]
 
 _PLUS = {"Add", "AddV2"}
 _SAME = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "Snapshot"}
 _CHOICES = {"Select", "SelectV2"}
-# They leave a column of truth values as it is, but for its sizes.
+# Ops that keep the elements of a column of bools, and change its shape only.
 _SHAPED = {"Identity", "Tile", "Reshape", "ExpandDims", "Squeeze", "BroadcastTo"}
 _FILLED = {"OnesLike": 1, "ZerosLike": 0}
 _SLOPES = {"LeakyRelu": 0.2, "Elu": 1.0}
 
 
 class Write(NamedTuple):
-    """What a loop writes into a list.
+    """A write of a loop into a list, one item per step.
 
     Attributes:
         item: the cell's output that is written.
-        is_last: whether each step writes to the same place, so that the last one stays.
+        is_last: whether every step writes to the same index, so that the last item remains.
     """
 
     item: Atom
@@ -54,21 +54,21 @@ class Write(NamedTuple):
 
 
 class Loop:
-    """A While loop that is made of recurrent cells, seen from outside.
+    """A While loop that consists of recurrent cells.
 
     Args:
         node: the While.
-        test: its condition, without calls.
-        body: its body, likewise.
-        known: the numbers of values outside.
+        test: its condition, with calls inlined.
+        body: its body, with calls inlined.
+        known: returns the constant values outside the loop.
 
     Attributes:
-        node: as given.
-        cells: in an order in which they can run.
-        limits: how often it runs: numbers, or values outside; the least of them.
+        node: the argument.
+        cells: in an order in which they can be computed.
+        limits: the number of steps is the least of these numbers and outside values.
 
     Raises:
-        UnconvertibleError: something else than numbers of steps ends it.
+        UnconvertibleError: the loop's end depends on more than numbers of steps.
     """
 
     def __init__(self, node: Node, test: Graph, body: Graph, known: Known) -> None:
@@ -84,10 +84,10 @@ class Loop:
         self._cells = Body(self._forms, body.outputs)
         self.cells: list[Cell] = self._cells.cells
 
-    # The steps.
+    # The step counter.
 
     def _counts(self, place: int) -> bool:
-        """Whether a state is the number of the step."""
+        """Whether a state is the step counter."""
         after = self._body.outputs[place].node
         if after.op.name not in _PLUS or after.outputs[0].shape.rank != 0:
             return False
@@ -125,7 +125,7 @@ class Loop:
 
     @property
     def states(self) -> Mapping[Value, tuple[int, int]]:
-        """Value of the body -> place and width, of what is a row for each example."""
+        """Value of the body -> index and size, for states that are a row per example."""
         found = {}
         for i, value in enumerate(self._body.inputs):
             width = value.shape[-1] if value.shape.rank == 2 else None
@@ -135,7 +135,7 @@ class Loop:
 
     @property
     def names(self) -> set[Value]:
-        """The states after a step, and what they become where they change."""
+        """The states after a step, and their new values before masking."""
         found = set(self._body.outputs)
         for value in self._body.outputs:
             if value.node.op.name in _CHOICES:
@@ -143,7 +143,7 @@ class Loop:
         return found
 
     def outside(self, value: Value) -> Value | None:
-        """The value outside that a value of the body is in every step."""
+        """The value outside the loop that equals a value of the body in every step; else None."""
         while value.node.op.name in _SAME and value not in self._body.inputs:
             value = value.node.inputs[0]
         if value not in self._body.inputs:
@@ -152,7 +152,7 @@ class Loop:
         return self.node.inputs[place] if place in self.fixed else None
 
     def constant(self, value: Value) -> Array | None:
-        """The numbers of a value of the body that are known: those of its weights, and parts."""
+        """The constant value of a value of the body; None if it is not constant."""
         if value not in self._constants:
             self._constants[value] = self._constant(value)
         return self._constants[value]
@@ -167,7 +167,7 @@ class Loop:
         if node.op.name == "Const":
             return constant_of(value)
         if node.op.name in _FILLED and value.shape.rank == 2:
-            # A mask for dropout where nothing is dropped; how many rows it has does not matter.
+            # A dropout mask that drops nothing; the number of its rows does not matter.
             return np.full((1, 1), _FILLED[node.op.name], value.dtype.numpy)
         if node.op.stateful or node.op.wants_ctx:
             return None
@@ -179,15 +179,15 @@ class Loop:
         return None if found is None else np.asarray(found[value.index])
 
     def is_step(self, value: Value) -> bool:
-        """Whether a value of the body is the number of the step."""
+        """Whether a value of the body is the step counter."""
         while value.node.op.name in {"Cast", "Identity"} and value not in self._body.inputs:
             value = value.node.inputs[0]
         return value in self._body.inputs and self._body.inputs.index(value) in self.counters
 
     def item(self, value: Value) -> Value | None:
-        """The sequence outside of which a value of the body is the row of this step.
+        """The sequence outside the loop of which a value is the row at this step.
 
-        A list, or a tensor with the steps along its first axis.
+        The sequence is a list, or a tensor with the steps along its first axis.
         """
         node = value.node
         if node.op.name == "TensorListGetItem":
@@ -198,10 +198,10 @@ class Loop:
                 return self.outside(node.inputs[0])
         return None
 
-    # What it gives.
+    # The loop's outputs.
 
     def written(self, place: int) -> Write | None:
-        """What it writes into a list; None if that is not a cell's output in every step."""
+        """The write into a list; None if it is not a cell's output in every step."""
         node = self._body.outputs[place].node
         if node.op.name != "TensorListSetItem" or node.inputs[0] is not self._body.inputs[place]:
             return None
@@ -213,7 +213,7 @@ class Loop:
         return None if atom is None else Write(atom, not is_step)
 
     def held(self, place: int) -> Atom | None:
-        """The cell's output that a state is after each step; None if it is something else."""
+        """The cell's output that a state equals after each step; None if it is something else."""
         return self._output(self._body.outputs[place])
 
     def _output(self, value: Value) -> Atom | None:
@@ -228,7 +228,7 @@ class _ProgramForms(Forms["Value"]):
     """The values of a loop's body as sums.
 
     Args:
-        loop: whose body it is.
+        loop: the loop.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -236,11 +236,11 @@ class _ProgramForms(Forms["Value"]):
         super().__init__(loop.states, loop.names)
 
     def is_inside(self, value: Value) -> bool:
-        """Whether it is no constant: all others are of the body."""
+        """Whether a value is not constant: all such values belong to the body."""
         return self._loop.constant(value) is None
 
     def made(self, value: Value) -> Sum:
-        """By the rule of the op."""
+        """The sum that the value's op computes."""
         if self._loop.constant(value) is not None:
             raise UnconvertibleError
         outer = self._loop.outside(value)
@@ -279,7 +279,7 @@ class _ProgramForms(Forms["Value"]):
         return self.ratio(a, b) if node.op.name == "RealDiv" else self.both(a, b)
 
     def _clip(self, node: Node) -> Sum:
-        """Between two numbers; by two ops, the lower one last."""
+        """A clip to two bounds, by Clip or by Minimum and Maximum."""
         if node.op.name == "Relu6":
             return self.activated("Clip", self.of(node.inputs[0]), 0.0, 6.0)
         inner, low = node.inputs[0].node, self._loop.constant(node.inputs[1])
@@ -314,7 +314,7 @@ class _ProgramForms(Forms["Value"]):
         return self.product(self._parts(node.inputs[0]), weights.astype(np.float64))
 
     def _parts(self, value: Value) -> list[Sum]:
-        """The rows beside each other that a value is made of."""
+        """The rows whose concatenation a value is."""
         node = value.node
         if node.op.name != "ConcatV2":
             return [self.of(value)]
@@ -330,7 +330,7 @@ class _ProgramForms(Forms["Value"]):
         return self.chosen(self._truth(node.inputs[0]), one, other)
 
     def _truth(self, value: Value) -> Value:
-        """The sequence outside of which a column of truth values is an item."""
+        """The sequence outside the loop of which a column of bools is an item."""
         while value.node.op.name in _SHAPED:
             value = value.node.inputs[0]
         found = self._loop.item(value)
@@ -349,7 +349,7 @@ class _ProgramForms(Forms["Value"]):
         return self.columns(total, start, start + widths[value.index])
 
     def _slice(self, node: Node) -> Sum:
-        """All rows, and columns one after the other."""
+        """A slice that keeps all rows, and consecutive columns."""
         bounds = [self._loop.constant(value) for value in node.inputs[1:]]
         if any(bound is None or bound.shape != (2,) for bound in bounds):
             raise UnconvertibleError
@@ -393,10 +393,10 @@ _RULES: Mapping[str, Callable[[_ProgramForms, Node], Sum]] = {
 
 
 def _width(value: Value) -> int:
-    """The number of columns.
+    """The number of columns of a value.
 
     Raises:
-        UnconvertibleError: it is no row for each example.
+        UnconvertibleError: the value is not a row per example.
     """
     width = value.shape[-1] if value.shape.rank == 2 else None
     if width is None:
@@ -405,5 +405,5 @@ def _width(value: Value) -> int:
 
 
 def states_of(cells: Collection[Cell]) -> set[int]:
-    """The places of the states of cells."""
+    """The indices of the states of cells."""
     return {place for cell in cells for place in (cell.hidden, cell.memory) if place is not None}

@@ -1,10 +1,10 @@
-"""A loop body as sums of products, a normal form: equal cells look equal however written.
+"""A normal form of loop bodies: sums of products, equal for equal cells however they are written.
 
-In one step a value is a row per example. It becomes a `Sum`: constants times atoms plus a constant.
+In a step, a value is a row per example. It becomes a `Sum`: constants times atoms, plus a constant.
 Atoms are states, rows of sequences, and values that are not sums: activations and products of two
-values. Equal atoms are one object, so that forms are compared by identity.
+values. Equal atoms are one object, so forms are compared by identity.
 
-What operators mean is told by those who know the graph that the body is written in.
+Subclasses of `Forms` interpret the operators of a particular kind of graph.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 STATE, ITEM, OTHER, NAMED = "state", "item", "other", "named"
 PART, LINE = "part", "line"
 PRODUCT, CHOICE = "product", "choice"
-# Activations that ONNX's recurrent operators know, and Clip, of which one is made.
+# Activations of ONNX's recurrent operators, and Clip, which is part of one.
 UNARY = frozenset({"Sigmoid", "Tanh", "Relu", "Softsign", "Softplus", "Elu", "LeakyRelu", "Clip"})
-_ROUNDING = 1e-6  # of a float32 that is to be 1 / 6
+_ROUNDING = 1e-6  # the tolerance of a float32 constant 1 / 6
 V = TypeVar("V")
 
 
 class Atom:
-    """A term of a sum; `kind` says what `of` holds.
+    """A term of a sum; `kind` determines the meaning of `of`.
 
     - STATE: (place of the state), ITEM: (sequence), OTHER: (value), NAMED: (value of the body);
     - PART: (atom, first column, end), LINE: (sum);
@@ -52,11 +52,11 @@ class Atom:
 
 
 class Sum(NamedTuple):
-    """Atoms times constants, plus a constant.
+    """A linear combination of atoms, plus a constant.
 
     Attributes:
         terms: atom -> a factor per column, or a matrix [columns of the atom, columns].
-        shift: what is added, per column.
+        shift: the constant, per column.
     """
 
     terms: dict[Atom, Array]
@@ -72,12 +72,11 @@ class Forms(ABC, Generic[V]):
     """The values of a body as sums.
 
     Args:
-        states: value of the body -> the place and the width of the state that it is, where it is
-            a row.
-        named: values of the body that stay atoms where others use them.
+        states: value of the body -> index and size of the state that it is, for rows.
+        named: values of the body that remain atoms where other values use them.
 
     Attributes:
-        meanings: what a NAMED atom is.
+        meanings: NAMED atom -> its value as a sum.
     """
 
     def __init__(self, states: Mapping[V, tuple[int, int]], named: Collection[V]) -> None:
@@ -93,20 +92,20 @@ class Forms(ABC, Generic[V]):
 
     @abstractmethod
     def made(self, value: V) -> Sum:
-        """What the operator that gives a value means.
+        """The sum that the operator behind a value computes.
 
         Raises:
-            UnconvertibleError: it is not known, or no sum.
+            UnconvertibleError: the operator is not known, or computes no sum.
         """
 
     @abstractmethod
     def is_inside(self, value: V) -> bool:
-        """Whether a value is computed in the body, or given to it anew in each step."""
+        """Whether a value is computed in the body, or is an argument that changes in each step."""
 
-    # Making atoms and sums.
+    # Construction of atoms and sums.
 
     def atom(self, kind: str, of: tuple[Any, ...], width: int) -> Atom:
-        """The atom of that kind; the same object for equal ones."""
+        """The atom of a kind; equal atoms are the same object."""
         key = (kind, width, *(_key(part) for part in of))
         found = self._atoms.get(key)
         if found is None:
@@ -114,10 +113,10 @@ class Forms(ABC, Generic[V]):
         return found
 
     def state(self, place: int) -> Atom:
-        """The state of a place.
+        """The atom of a state.
 
         Raises:
-            UnconvertibleError: it is no row of a known width.
+            UnconvertibleError: the state is not a row of known size.
         """
         found = self._states.get(place)
         if found is None:
@@ -132,7 +131,7 @@ class Forms(ABC, Generic[V]):
         """A value of the body as a sum.
 
         Raises:
-            UnconvertibleError: it is none.
+            UnconvertibleError: the value is not a sum.
         """
         found = self._sums.get(value)
         if found is None:
@@ -145,10 +144,10 @@ class Forms(ABC, Generic[V]):
         return found
 
     def product(self, parts: Sequence[Sum], weights: Array) -> Sum:
-        """Rows beside each other times a matrix.
+        """The concatenation of rows times a matrix.
 
         Raises:
-            UnconvertibleError: it has other sizes.
+            UnconvertibleError: the sizes do not match.
         """
         total, start = None, 0
         for part in parts:
@@ -161,39 +160,39 @@ class Forms(ABC, Generic[V]):
         return total
 
     def ratio(self, a: Sum, b: Sum) -> Sum:
-        """A sum by numbers, none of them 0.
+        """A sum divided by constants other than 0.
 
         Raises:
-            UnconvertibleError: by something else.
+            UnconvertibleError: the divisor is not constant, or contains 0.
         """
         if b.terms or not np.all(b.shift):
             raise UnconvertibleError
         return self.weighed(a, 1 / b.shift)
 
     def both(self, a: Sum, b: Sum) -> Sum:
-        """The product of two sums, of which one may be numbers."""
+        """The product of two sums, one of which may be constant."""
         if not a.terms or not b.terms:
             return self.weighed(b, a.shift) if not a.terms else self.weighed(a, b.shift)
         return self.multiplied(a, b)
 
     def activated(self, kind: str, total: Sum, *numbers: float) -> Sum:
-        """An activation of a sum."""
+        """An activation applied to a sum."""
         return self.one(self.atom(kind, (total, *numbers), total.width))
 
     def chosen(self, where: V, one: Sum, other: Sum) -> Sum:
-        """One or the other of two sums.
+        """A selection between two sums.
 
         Args:
-            where: the sequence of truth values.
-            one: where they are true.
-            other: where they are not.
+            where: the sequence of bools.
+            one: the sum where they are true.
+            other: the sum where they are false.
         """
         if one.width != other.width:
             raise UnconvertibleError
         return self.one(self.atom(CHOICE, (where, one, other), one.width))
 
     def weighed(self, total: Sum, factor: Array) -> Sum:
-        """A sum times numbers; a ramp from 0 up to 1 is a hard sigmoid."""
+        """A sum times constants; a ramp from 0 to 1 becomes a hard sigmoid."""
         atom = alone(total)
         if atom is not None and atom.kind == "Clip" and np.all(factor == factor[:1]):
             inner, low, high = atom.of
@@ -203,7 +202,7 @@ class Forms(ABC, Generic[V]):
         return scaled(total, factor)
 
     def multiplied(self, a: Sum, b: Sum) -> Sum:
-        """The product, multiplied out where a factor is a short sum such as 1 - z."""
+        """The product of two sums, expanded if a factor is a short sum such as 1 - z."""
         if _is_short(b) and not _is_short(a):
             a, b = b, a
         if not _is_short(a):
@@ -215,14 +214,14 @@ class Forms(ABC, Generic[V]):
         return total
 
     def single(self, total: Sum) -> Atom:
-        """A sum as one atom."""
+        """A sum as a single atom."""
         found = alone(total)
         return self.atom(LINE, (total,), total.width) if found is None else found
 
     # Columns.
 
     def columns(self, total: Sum, start: int, stop: int) -> Sum:
-        """Some columns of a sum."""
+        """A range of columns of a sum."""
         if (start, stop) == (0, total.width):
             return total
         terms: dict[Atom, Array] = {}
@@ -274,7 +273,7 @@ def added(a: Sum, b: Sum) -> Sum:
 
 
 def scaled(total: Sum, factor: Array) -> Sum:
-    """Every column times a number."""
+    """Every column times a constant."""
     return Sum(
         {atom: part * factor for atom, part in total.terms.items() if np.any(factor)},
         total.shift * factor,
@@ -282,7 +281,7 @@ def scaled(total: Sum, factor: Array) -> Sum:
 
 
 def times(total: Sum, weights: Array) -> Sum:
-    """A matrix product."""
+    """A sum times a matrix."""
     terms: dict[Atom, Array] = {}
     for atom, factor in total.terms.items():
         if factor.ndim == 2:
@@ -296,7 +295,7 @@ def times(total: Sum, weights: Array) -> Sum:
 
 
 def alone(total: Sum) -> Atom | None:
-    """The atom that a sum is, if it is one."""
+    """The atom if a sum is a single one with factor 1, else None."""
     if len(total.terms) != 1 or np.any(total.shift):
         return None
     ((atom, factor),) = total.terms.items()
@@ -309,7 +308,7 @@ def same(a: Sum, b: Sum) -> bool:
 
 
 def _is_short(total: Sum) -> bool:
-    """Whether to multiply it out: scalars times atoms that are no rows, plus a scalar."""
+    """Whether to expand products with it: scalars times atoms that are no rows, plus a scalar."""
     if alone(total) is not None or not np.all(total.shift == total.shift[:1]):
         return False
     return all(
@@ -323,10 +322,10 @@ def _matrix(factor: Array) -> Array:
 
 
 def constant(array: Array | None, width: int) -> Sum:
-    """Numbers as a sum, one for each column or one for all.
+    """A constant as a sum, with one number per column, or one for all.
 
     Raises:
-        UnconvertibleError: they are more, or unknown.
+        UnconvertibleError: the array is unknown, or has another size.
     """
     if array is None or array.ndim > 2 or array.size not in {1, width}:
         raise UnconvertibleError
@@ -345,7 +344,7 @@ def _key(part: object) -> object:
 
 
 def _bytes(array: Array) -> tuple[Sequence[int], bytes]:
-    import hashlib  # brings OpenSSL, three megabytes, and only loops need it
+    import hashlib  # imported here: it loads OpenSSL, three megabytes, and only loops need it
 
-    plain = np.ascontiguousarray(array + 0.0, np.float64)  # + 0.0: there is one zero
+    plain = np.ascontiguousarray(array + 0.0, np.float64)  # + 0.0 turns -0 into 0
     return plain.shape, hashlib.blake2b(plain.tobytes(), digest_size=16).digest()

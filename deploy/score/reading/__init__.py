@@ -1,1 +1,1 @@
-"""Files of rows, each format in a file of its own."""
+"""Readers of files of rows, one file per format."""

@@ -1,4 +1,4 @@
-"""NumPy's files: `.npy` is the rows of one input, `.npz` has columns by name."""
+"""NumPy files: `.npy` holds the rows of one input, `.npz` columns by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDING = ".npy"
 
 
 class _Stream:
-    """The rows of a `.npy` file, read from its beginning to its end."""
+    """The rows of a `.npy` file, read sequentially."""
 
     def __init__(self, file: IO[bytes], where: str) -> None:
         self._file = file
@@ -39,14 +39,14 @@ class _Stream:
             damaged(where, error)
         if self.dtype.hasobject:
             raise InvalidArgumentError(
-                f"{where}: it holds pickled objects, which may run code and are not read\n"
-                "  Try: save texts as np.array(texts, dtype='S') or 'U'"
+                f"{where}: it holds pickled objects, which may run code and are refused\n"
+                "  Try: save strings as np.array(texts, dtype='S') or 'U'"
             )
         if not self.shape:
-            raise InvalidArgumentError(f"{where}: it is one number, and no rows")
+            raise InvalidArgumentError(f"{where}: it is a scalar, must have an axis of rows")
         if fortran and len(self.shape) > 1:
             raise InvalidArgumentError(
-                f"{where}: its columns lie one after another, so that it cannot be read by rows\n"
+                f"{where}: it is in Fortran order, so that it cannot be read by rows\n"
                 "  Try: np.save(path, np.ascontiguousarray(array))"
             )
         self._row = int(np.prod(self.shape[1:], dtype=np.int64)) * self.dtype.itemsize
@@ -75,7 +75,7 @@ class _Stream:
         except (zipfile.BadZipFile, EOFError) as error:
             damaged(self._where, error)
         if len(data) < count:
-            damaged(self._where, f"it should have {self.shape[0]} rows, and ends before")
+            damaged(self._where, f"it ends before its {self.shape[0]} rows")
         return data
 
 
@@ -91,10 +91,10 @@ class ArrayReader:
         return _Stream(self._opened.file, self._opened.where)
 
     def columns(self) -> None:
-        """As `Reader.columns`: rows without names."""
+        """Return None: the rows have no names."""
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`."""
+        """See `Reader.places`."""
         return evenly(self._stream().shape[0], rows)
 
     def chunks(
@@ -105,16 +105,16 @@ class ArrayReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`."""
+        """See `Reader.chunks`."""
         del wanted, kept
         yield from _chunks({UNNAMED: self._stream()}, begin.row, stop, (UNNAMED,), (), rows)
 
 
 class ArchiveReader:
-    """An open `.npz` file; its arrays have one number of rows.
+    """An open `.npz` file, whose arrays must have the same number of rows.
 
     Raises:
-        DataLossError: it is none.
+        DataLossError: the file is not an `.npz` file.
     """
 
     def __init__(self, opened: Opened) -> None:
@@ -130,11 +130,11 @@ class ArchiveReader:
         ]
 
     def columns(self) -> list[str]:
-        """As `Reader.columns`."""
+        """See `Reader.columns`."""
         return self._names
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`."""
+        """See `Reader.places`."""
         return evenly(max((self._stream(n).shape[0] for n in self._names), default=0), rows)
 
     def chunks(
@@ -145,7 +145,7 @@ class ArchiveReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`."""
+        """See `Reader.chunks`."""
         streams = {name: self._stream(name) for name in dict.fromkeys([*wanted, *kept])}
         counts = {name: stream.shape[0] for name, stream in streams.items()}
         if len(set(counts.values())) > 1:

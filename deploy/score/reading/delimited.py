@@ -1,4 +1,4 @@
-"""CSV files whose first line has the names of the columns; `.tsv` is separated by tabulators."""
+"""CSV files with column names in the first line; `.tsv` files are separated by tabs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pinnace.deploy.score.reading.reader import Opened
 
-_LONGEST = 1 << 24  # characters of a cell: a picture as JSON is long
+_LONGEST = 1 << 24  # characters of a cell, which may be an image as JSON
 
 
 class DelimitedReader:
@@ -23,11 +23,11 @@ class DelimitedReader:
 
     Args:
         opened: the file; UTF-8, with or without a byte order mark.
-        delimiter: between cells.
+        delimiter: the separator of cells.
 
     Raises:
-        DataLossError: it has no first line.
-        InvalidArgumentError: two columns have one name.
+        DataLossError: the file has no first line.
+        InvalidArgumentError: two columns have the same name.
     """
 
     def __init__(self, opened: Opened, delimiter: str = ",") -> None:
@@ -37,7 +37,7 @@ class DelimitedReader:
         csv.field_size_limit(_LONGEST)
         header = next(self._rows(0), None)
         if header is None or header[0] is None:
-            damaged(self._where, "there is no line with the names of its columns")
+            damaged(self._where, "it has no line with column names")
         self._names = [name.strip() for name in header[0]]
         self._begin = header[1]
         twice = [name for name in self._names if self._names.count(name) > 1]
@@ -45,11 +45,11 @@ class DelimitedReader:
             raise InvalidArgumentError(f"{self._where}: two columns are named {twice[0]!r}")
 
     def columns(self) -> list[str]:
-        """As `Reader.columns`."""
+        """See `Reader.columns`."""
         return self._names
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`: the file is read once."""
+        """See `Reader.places`; the whole file is read for it."""
         places = [RowPosition(0)]
         begin = self._begin
         for row, (_, end, _) in enumerate(self._rows(self._begin)):
@@ -66,7 +66,7 @@ class DelimitedReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`."""
+        """See `Reader.chunks`."""
         number = first = begin.row
         waiting: list[tuple[list[str] | None, str]] = []
         for cells, _, reason in self._rows(begin.offset or self._begin):
@@ -113,7 +113,7 @@ class DelimitedReader:
         )
 
     def _rows(self, offset: int) -> Iterator[tuple[list[str] | None, int, str]]:
-        """The cells of each row from a byte on, the byte behind it, and why there are no cells."""
+        """Yield for each row from an offset its cells, the offset behind it, and any error."""
         self._file.seek(offset)
         at = offset
         problem = ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.score.reading.reader import Opened
 
 _LOOKED_AT = 100
-_OVERHEAD = 16  # bytes of a record beside its content
+_OVERHEAD = 16  # bytes of a record besides its content
 _GZIP = b"\x1f\x8b"
 
 
@@ -37,7 +37,7 @@ class ExamplesReader:
         self._compression = "GZIP" if self._file.read(2) == _GZIP else None
 
     def columns(self) -> list[str] | None:
-        """As `Reader.columns`: the features of the first Examples."""
+        """See `Reader.columns`; the names are the features of the first Examples."""
         if self._raw:
             return None
         names: dict[str, None] = {}
@@ -50,12 +50,12 @@ class ExamplesReader:
         return sorted(names)
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`: the file is read once."""
+        """See `Reader.places`; the whole file is read for it."""
         places = [RowPosition(0)]
         at = 0
         for row, record in enumerate(self._records(0)):
             if row and row % rows == 0:
-                # Compressed bytes cannot be begun in the middle: rows are passed over.
+                # Compressed data is read from the beginning, and rows are skipped.
                 places.append(RowPosition(row, 0 if self._compression else at))
             at += len(record) + _OVERHEAD
         return places
@@ -68,7 +68,7 @@ class ExamplesReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`."""
+        """See `Reader.chunks`."""
         passed = 0 if begin.offset else begin.row
         number = first = begin.row
         waiting: list[bytes] = []
@@ -143,6 +143,6 @@ def _value(feature: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A feature as Python's values: one alone, several as a list."""
+    """A feature as a Python value: a single element, or a list."""
     values = value.tolist() if isinstance(value, np.ndarray) else value
     return values[0] if values is not None and len(values) == 1 else values

@@ -1,4 +1,4 @@
-"""Lines of JSON: each an instance, as in the requests of TF Serving."""
+"""JSON lines: each line is an instance, as in TF Serving's requests."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
     from pinnace.deploy.score.reading.reader import Opened, RowPosition
 
-_LOOKED_AT = 100  # lines, for the names of columns
+_LOOKED_AT = 100  # lines that are read for the names of columns
 _B64 = "b64"
 _TOLD = 60
 
 
 class JsonLinesReader:
-    """An open file with a JSON value on each line; empty lines are no rows."""
+    """An open file with a JSON value per line; empty lines are skipped."""
 
     def __init__(self, opened: Opened) -> None:
         self._file = opened.file
 
     def columns(self) -> list[str] | None:
-        """As `Reader.columns`: those of the first lines that can be read."""
+        """See `Reader.columns`; the names are the keys of the first lines that can be parsed."""
         names: dict[str, None] = {}
         values = rows = 0
         for line in self._lines(0):
@@ -43,7 +43,7 @@ class JsonLinesReader:
         return list(names) if names or not values else None
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`: the file is read once."""
+        """See `Reader.places`; the whole file is read for it."""
         return line_places(self._sizes(), 0, rows)
 
     def chunks(
@@ -54,7 +54,7 @@ class JsonLinesReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`."""
+        """See `Reader.chunks`."""
         number = first = begin.row
         waiting: list[bytes] = []
         for line in self._lines(begin.offset):
@@ -75,7 +75,7 @@ class JsonLinesReader:
                 yield line
 
     def _sizes(self) -> Iterator[int]:
-        """The bytes of each row, with the empty lines before it."""
+        """The size of each row in bytes, including empty lines before it."""
         self._file.seek(0)
         size = 0
         for line in self._file:

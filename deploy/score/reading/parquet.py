@@ -1,4 +1,4 @@
-"""Parquet files, by PyArrow."""
+"""Parquet files, read with PyArrow."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def load_pyarrow() -> Any:
-    """PyArrow.
+    """Import PyArrow.
 
     Raises:
-        FailedPreconditionError: it is not installed.
+        FailedPreconditionError: PyArrow is not installed.
     """
     try:
         import pyarrow as pa
@@ -36,7 +36,7 @@ class ParquetReader:
     """An open Parquet file.
 
     Raises:
-        DataLossError: it is none, or half of one.
+        DataLossError: the file is not a complete Parquet file.
     """
 
     def __init__(self, opened: Opened) -> None:
@@ -52,15 +52,15 @@ class ParquetReader:
         self._schema = self._file.schema_arrow
 
     def columns(self) -> list[str]:
-        """As `Reader.columns`."""
+        """See `Reader.columns`."""
         return list(self._schema.names)
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`: the file knows how many rows it has."""
+        """See `Reader.places`; the file's metadata has the number of rows."""
         return evenly(self._file.metadata.num_rows, rows)
 
     def schema_of(self, names: Sequence[str]) -> Any:
-        """Arrow's schema of some columns."""
+        """Arrow's schema of the given columns."""
         return load_pyarrow().schema([self._schema.field(name) for name in names])
 
     def chunks(
@@ -71,7 +71,7 @@ class ParquetReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`."""
+        """See `Reader.chunks`."""
         groups, first = self._groups(begin.row, stop)
         names = list(dict.fromkeys([*wanted, *kept]))
         skipped = begin.row - first
@@ -95,7 +95,7 @@ class ParquetReader:
             damaged(self._where, error)
 
     def _groups(self, start: int, stop: int | None) -> tuple[list[int], int]:
-        """The row groups that hold some rows, and the number of their first row."""
+        """The row groups with the given rows, and the index of their first row."""
         metadata = self._file.metadata
         found: list[int] = []
         first = at = 0
@@ -109,7 +109,7 @@ class ParquetReader:
 
 
 def _of_size(batches: Any, skipped: int, left: int | None, rows: int) -> Iterator[Any]:
-    """The rows behind those skipped, at most `left`, in batches of `rows`."""
+    """Yield the rows after the skipped ones, at most `left`, in batches of `rows`."""
     pa = load_pyarrow()
     waiting: list[Any] = []
     count = 0
@@ -143,7 +143,7 @@ def _joined(pa: Any, batches: list[Any]) -> Any:
 
 
 def _values(column: Any) -> Any:
-    """A column of Arrow as an array of numbers where it can be, else a list of values."""
+    """An Arrow column as an array of numbers if possible, else as a list of values."""
     pa = load_pyarrow()
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -168,7 +168,7 @@ def _is_number(pa: Any, kind: Any) -> bool:
 
 
 def _lists(column: Any) -> Any:
-    """A column of lists: one array if they are equally long, else an array for each."""
+    """A column of lists: one array if they have equal lengths, else an array per list."""
     inner = _values(column.flatten())
     if not isinstance(inner, np.ndarray):
         return column.to_pylist()

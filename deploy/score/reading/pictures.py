@@ -1,4 +1,4 @@
-"""Folders of pictures: a row for each file."""
+"""Folders of images: one row per file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FILE = "file"
 
 
 class PictureReader:
-    """Pictures, each a row; the column `file` has their names.
+    """Images as rows; the column `file` holds their names.
 
     Args:
-        files: name and place of each, in order; of a part, those of the part.
-        spec: of a row of the model's one input.
-        scale: of their values for floats, a key of `SCALES`.
-        open_file: opens one.
+        files: name and location of each image of the part, in order.
+        spec: the row spec of the model's input.
+        scale: the scaling for float inputs, a key of `SCALES`.
+        open_file: opens a location.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class PictureReader:
         self._open = open_file
 
     def columns(self) -> None:
-        """As `Reader.columns`: pictures have no names."""
+        """Return None: images have no column names."""
 
     def places(self, rows: int) -> list[RowPosition]:
-        """As `Reader.places`."""
+        """See `Reader.places`."""
         return evenly(len(self._files), rows)
 
     def chunks(
@@ -58,7 +58,7 @@ class PictureReader:
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """As `Reader.chunks`; the files are those of the part alone."""
+        """See `Reader.chunks`; the reader was opened with the files of one part only."""
         del wanted, stop
         for first in range(0, len(self._files), rows):
             some = self._files[first : first + rows]

@@ -1,4 +1,4 @@
-"""The interface of a format: its columns, its rows in chunks, and places to begin in the middle."""
+"""The interface of readers: columns, chunks of rows, and positions at which reading can begin."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """Where rows begin.
+    """The position of a row in a file.
 
     Attributes:
-        row: number of the first one, from 0.
-        offset: the bytes before it; 0 where the format finds rows by itself.
+        row: index of the row, from 0.
+        offset: the bytes before it; 0 if the format finds rows by index.
     """
 
     row: int = 0
@@ -30,7 +30,7 @@ class Reader(Protocol):
     """An open file of rows."""
 
     def columns(self) -> list[str] | None:
-        """The names of its columns; None if its rows are values without names.
+        """The names of its columns; None if its rows are unnamed values.
 
         Raises:
             DataLossError: the file is damaged.
@@ -44,27 +44,27 @@ class Reader(Protocol):
         kept: Sequence[str],
         rows: int,
     ) -> Iterator[Chunk]:
-        """The rows from a place on.
+        """Yield the rows from a position on.
 
         Args:
-            begin: of the first one.
-            stop: number of the row before which it ends; None is the end of the file.
-            wanted: columns that inputs are made of; `UNNAMED` for the value of a row.
-            kept: columns that are carried over.
-            rows: most of a chunk; only the last may have fewer.
+            begin: position of the first row.
+            stop: index behind the last row; None for the end of the file.
+            wanted: columns for inputs; `UNNAMED` for the value of a row.
+            kept: columns that are copied to the results.
+            rows: the size of a chunk; only the last one may be smaller.
         """
 
     def places(self, rows: int) -> list[RowPosition]:
-        """Where parts of so many rows begin; the first is the beginning, even of no rows."""
+        """Positions at which parts of `rows` rows begin; at least one, even of an empty file."""
 
 
 def damaged(where: str, why: object) -> NoReturn:
-    """Raise the error for a file that cannot be read to its end."""
+    """Raise the error for a file that cannot be read completely."""
     raise DataLossError(f"{where} is damaged or cut short: {why}") from None
 
 
 def missing_kept(where: str, name: str, names: Sequence[str] | None) -> InvalidArgumentError:
-    """The error for `--keep` of a column that is not there."""
+    """The error for `--keep` with a column that does not exist."""
     listed = "none, its rows are values without names" if names is None else ", ".join(names)
     return InvalidArgumentError(
         f"{where}: there is no column {name!r} to keep; its columns are: {listed}"
@@ -73,24 +73,24 @@ def missing_kept(where: str, name: str, names: Sequence[str] | None) -> InvalidA
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open file, and its name for messages."""
+    """An open file, and its name in messages."""
 
     file: IO[bytes]
     where: str
 
 
 def evenly(count: int, rows: int) -> list[RowPosition]:
-    """The places of a format that finds its rows by their numbers."""
+    """The positions for a format that finds rows by index."""
     return [RowPosition(row) for row in range(0, max(count, 1), rows)]
 
 
 def line_places(sizes: Iterable[int], begin: int, rows: int) -> list[RowPosition]:
-    """The places of a format whose rows are found one after another.
+    """The positions for a format whose rows are read sequentially.
 
     Args:
-        sizes: the bytes of each row.
-        begin: bytes before the first one.
-        rows: of a part.
+        sizes: the size of each row in bytes.
+        begin: the bytes before the first row.
+        rows: the rows of a part.
     """
     places = [RowPosition(0, begin)]
     offset = begin

@@ -1,1 +1,1 @@
-"""Files of results, each format in a file of its own."""
+"""Writers of results, one file per format."""

@@ -1,4 +1,4 @@
-"""Outputs of one value a row as plain columns, for formats that are tables."""
+"""Outputs with one value per row as plain columns, for table formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def column_specs(outputs: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:
-    """The outputs as a table has them: what is declared as [?, 1] has no axis but that of rows."""
+    """The specs in a table: an output declared as [?, 1] becomes [?]."""
     return {
         name: TensorSpec(Shape([None]), spec.dtype, name) if _is_single(spec) else spec
         for name, spec in outputs.items()
@@ -25,10 +25,10 @@ def column_specs(outputs: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:
 
 
 class ColumnsWriter:
-    """A table whose outputs of the shape [?, 1] are numbers or texts rather than lists of one.
+    """A writer of tables, in which outputs of shape [?, 1] are scalars instead of lists of one.
 
     Args:
-        inner: writes what is left.
+        inner: the writer of the table.
         outputs: specs of the outputs.
     """
 
@@ -37,18 +37,18 @@ class ColumnsWriter:
         self._single = {name for name, spec in outputs.items() if _is_single(spec)}
 
     def write(self, count: int, kept: Mapping[str, Any], outputs: Mapping[str, Rows]) -> None:
-        """As `Writer.write`."""
+        """See `Writer.write`."""
         flat = {
             name: _column(rows) if name in self._single else rows for name, rows in outputs.items()
         }
         self._inner.write(count, kept, flat)
 
     def close(self) -> None:
-        """As `Writer.close`."""
+        """See `Writer.close`."""
         self._inner.close()
 
     def abandon(self) -> None:
-        """As `Writer.abandon`."""
+        """See `Writer.abandon`."""
         self._inner.abandon()
 
 
@@ -57,6 +57,6 @@ def _is_single(spec: TensorSpec) -> bool:
 
 
 def _column(rows: Rows) -> Rows:
-    """Rows of one value each as those values; what the model gave otherwise stays as it is."""
+    """Rows of shape [1] as scalars; other rows unchanged."""
     array = np.concatenate(rows) if isinstance(rows, list) and rows else np.asarray(rows)
     return array.reshape(len(rows)) if array.size == len(rows) else rows

@@ -1,4 +1,4 @@
-"""Results as TFRecord files of `tf.train.Example`: values with axes are flat."""
+"""TFRecord files of `tf.train.Example`; arrays are flattened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExamplesWriter:
-    """A file with an Example for each row."""
+    """Writes an Example for each row."""
 
     def __init__(self, file: IO[bytes]) -> None:
         from pinnace.proto.example_pb2 import Example
@@ -26,7 +26,7 @@ class ExamplesWriter:
         self._make = Example
 
     def write(self, count: int, kept: Mapping[str, Any], outputs: Mapping[str, Rows]) -> None:
-        """As `Writer.write`."""
+        """See `Writer.write`."""
         columns = {name: values_of(column) for name, column in {**kept, **outputs}.items()}
         for place in range(count):
             example = self._make()
@@ -35,10 +35,10 @@ class ExamplesWriter:
             self._file.write(framed(example.SerializeToString(deterministic=True)))
 
     def close(self) -> None:
-        """As `Writer.close`: every row is written."""
+        """See `Writer.close`; all rows are already written."""
 
     def abandon(self) -> None:
-        """As `Writer.abandon`: nothing waits."""
+        """See `Writer.abandon`; no rows are buffered."""
 
 
 def _fill(feature: Any, value: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Results as lines of JSON, and as CSV."""
+"""JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
 class JsonLinesWriter:
-    """An object on each line; numbers as short as they are exact, NaN as TF Serving writes it."""
+    """Writes an object per line: the shortest exact numbers, and NaN as TF Serving writes it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def write(self, count: int, kept: Mapping[str, Any], outputs: Mapping[str, Rows]) -> None:
-        """As `Writer.write`."""
+        """See `Writer.write`."""
         columns = {name: values_of(column) for name, column in {**kept, **outputs}.items()}
         odd = any(_has_odd(column) for column in columns.values())
         dump = _dump_odd if odd else _dump
@@ -38,18 +38,18 @@ class JsonLinesWriter:
         self._file.write(b"".join(lines))
 
     def close(self) -> None:
-        """As `Writer.close`: every row is written."""
+        """See `Writer.close`; all rows are already written."""
 
     def abandon(self) -> None:
-        """As `Writer.abandon`: nothing waits."""
+        """See `Writer.abandon`; no rows are buffered."""
 
 
 class DelimitedWriter:
-    """CSV with a line of names; values with axes are lists in JSON.
+    """Writes CSV with a header line; arrays are lists in JSON.
 
     Args:
-        file: open for writing.
-        names: of the columns.
+        file: the file, open for writing.
+        names: the columns' names.
     """
 
     def __init__(self, file: IO[bytes], names: list[str]) -> None:
@@ -57,15 +57,15 @@ class DelimitedWriter:
         self._put([names])
 
     def write(self, count: int, kept: Mapping[str, Any], outputs: Mapping[str, Rows]) -> None:
-        """As `Writer.write`."""
+        """See `Writer.write`."""
         columns = [_cells(name, column) for name, column in {**kept, **outputs}.items()]
         self._put([[column[place] for column in columns] for place in range(count)])
 
     def close(self) -> None:
-        """As `Writer.close`: every row is written."""
+        """See `Writer.close`; all rows are already written."""
 
     def abandon(self) -> None:
-        """As `Writer.abandon`: nothing waits."""
+        """See `Writer.abandon`; no rows are buffered."""
 
     def _put(self, rows: list[list[str]]) -> None:
         text = io.StringIO()
@@ -102,7 +102,7 @@ def _dump_odd(value: Any) -> bytes:
 
 
 def _has_odd(column: Any) -> bool:
-    """Whether a number in it is none of JSON's, or it takes looking at each to know."""
+    """Whether a column may hold NaN or infinity, which JSON lacks."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind == "f" and not bool(np.isfinite(column).all())
     if isinstance(column, list):
@@ -115,7 +115,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Plain forms of values that JSON lacks: arrays and numbers of NumPy, dates, decimals."""
+    """Convert values that JSON lacks: NumPy's arrays and numbers, dates, decimals."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, bytes):

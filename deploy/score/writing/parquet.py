@@ -1,4 +1,4 @@
-"""Results as Parquet, by PyArrow: outputs with axes are lists."""
+"""Parquet files, written with PyArrow; arrays are lists."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GROUP_ROWS, _GROUP_BYTES = 1 << 16, 1 << 25
 
 
 class ParquetWriter:
-    """A Parquet file in the making; its row groups have at most 65,536 rows or about 32 MiB.
+    """Writes a Parquet file with row groups of at most 65,536 rows or about 32 MiB.
 
     Args:
-        file: open for writing.
-        kept: names of the columns that are carried over.
-        kept_schema: Arrow's schema of them, if the source has one.
+        file: the file, open for writing.
+        kept: names of the columns that are copied from the source.
+        kept_schema: Arrow's schema of these columns, if the source has one.
         outputs: specs of the outputs, for files without rows.
     """
 
@@ -48,7 +48,7 @@ class ParquetWriter:
         self._rows = self._bytes = 0
 
     def write(self, count: int, kept: Mapping[str, Any], outputs: Mapping[str, Rows]) -> None:
-        """As `Writer.write`."""
+        """See `Writer.write`."""
         arrays = [self._kept_column(name, kept[name]) for name in self._kept]
         arrays += [self._output_column(name, rows) for name, rows in outputs.items()]
         batch = self._pa.RecordBatch.from_arrays(arrays, [*self._kept, *outputs])
@@ -59,16 +59,16 @@ class ParquetWriter:
             self._flush()
 
     def close(self) -> None:
-        """As `Writer.close`."""
+        """See `Writer.close`."""
         self._flush()
         if self._writer is None:
             self._begin(self._empty_schema())
         self._writer.close()
 
     def abandon(self) -> None:
-        """As `Writer.abandon`."""
+        """See `Writer.abandon`."""
         if self._writer is not None:
-            self._writer.is_open = False  # else it would write the end of the file when it goes
+            self._writer.is_open = False  # else its destructor would write the file's footer
 
     def _flush(self) -> None:
         if not self._waiting:
@@ -93,7 +93,7 @@ class ParquetWriter:
             return batch.cast(self._schema)
         except (self._pa.ArrowException, ValueError) as error:
             raise InvalidArgumentError(
-                f"the columns are of other types than in the rows before: {error}\n"
+                f"the types of the columns differ from those of earlier rows: {error}\n"
                 "  Try: --format jsonl"
             ) from None
 
@@ -127,7 +127,7 @@ class ParquetWriter:
         return self._pa.array(kept, kind)
 
     def _numbers(self, array: Any, kind: Any) -> Any:
-        """An array as a column: lists of lists where it has axes."""
+        """An array as a column; further axes become nested lists."""
         flat = array.reshape(-1)
         column = self._pa.array(flat.tolist() if flat.dtype == object else flat, kind)
         for axis in range(array.ndim - 1, 0, -1):
@@ -138,14 +138,14 @@ class ParquetWriter:
         return column
 
     def _leaves(self, name: str, array: Any) -> Any:
-        """Texts are decoded, unless the output's name says that they are bytes."""
+        """Strings are decoded unless the output's name marks them as bytes."""
         if array.dtype != object or name.endswith(BYTES_ENDING):
             return array
         try:
             texts = [one.decode() if isinstance(one, bytes) else one for one in array.reshape(-1)]
         except UnicodeDecodeError:
             raise InvalidArgumentError(
-                f"output {name!r} holds bytes that are no text, and its name does not end with "
+                f"output {name!r} holds bytes that are not UTF-8, and its name does not end with "
                 f"{BYTES_ENDING}\n  Try: --format jsonl"
             ) from None
         found = np.empty(len(texts), object)

@@ -1,4 +1,4 @@
-"""The interface of a format of results, and values as formats without types take them."""
+"""The interface of writers, and values for formats without types."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     from pinnace.deploy.score.fitting import Rows
     from pinnace.framework.tensor import Array
 
-# As TF Serving's JSON has it: outputs of such names are bytes, all other texts.
+# TF Serving's rule for JSON: outputs with such names are bytes, other strings are text.
 BYTES_ENDING = "_bytes"
 
 
 class Writer(Protocol):
-    """A file of results in the making."""
+    """A writer of a file of results."""
 
     def write(self, count: int, kept: Mapping[str, Any], outputs: Mapping[str, Rows]) -> None:
         """Add rows.
 
         Args:
-            count: how many.
-            kept: columns that are carried over, as in `Chunk.kept`.
-            outputs: of the model, by name.
+            count: the number of rows.
+            kept: columns copied from the source, as in `Chunk.kept`.
+            outputs: the model's outputs by name.
         """
 
     def close(self) -> None:
-        """Write what is left. The file stays open."""
+        """Write buffered rows. The file stays open."""
 
     def abandon(self) -> None:
-        """Write nothing more: the file will be removed."""
+        """Write nothing more, as the file will be removed."""
 
 
 def plain_array(array: Array) -> Array:
-    """An array of numbers in a dtype that others know: small floats become float32."""
+    """An array in a dtype that other tools know: float16 and bfloat16 become float32."""
     return array.astype(np.float32) if array.dtype.kind == "V" or _is_small(array) else array
 
 
@@ -46,7 +46,7 @@ def _is_small(array: Array) -> bool:
 
 
 def text_of(value: bytes) -> str | dict[str, str]:
-    """Bytes as text, or as TF Serving's JSON has bytes that are none."""
+    """Bytes as a string, or as TF Serving's `{"b64": …}` if they are not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -54,7 +54,7 @@ def text_of(value: bytes) -> str | dict[str, str]:
 
 
 def json_value(name: str, value: Any) -> Any:
-    """A row of an output, or a kept value, as JSON has it."""
+    """A row of an output, or a kept value, in JSON types."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return json_value(name, value.tolist())
@@ -69,7 +69,7 @@ def json_value(name: str, value: Any) -> Any:
 
 
 def values_of(column: Any) -> Any:
-    """A column as something that has a value at each place."""
+    """A column as a sequence that can be indexed by row."""
     if isinstance(column, np.ndarray):
         return column if column.dtype == object else plain_array(column)
     return column if isinstance(column, list) else column.to_pylist()

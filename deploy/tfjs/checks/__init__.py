@@ -1,1 +1,1 @@
-"""The written model in TensorFlow.js itself, in Node: `node` runs it, `comparing` looks at it."""
+"""Runs of the written model in TensorFlow.js itself: `node` runs it, `comparing` compares."""

@@ -1,4 +1,4 @@
-"""TensorFlow.js in Node: where it is, and runs of a model in it."""
+"""TensorFlow.js in Node: finding it, and running a model in it."""
 
 import base64
 import json
@@ -23,17 +23,17 @@ from pinnace.framework.tensor import Array
 PACKAGE = "@tensorflow/tfjs"
 WASM_PACKAGE = "@tensorflow/tfjs-backend-wasm"
 NO_SIZE = "a size is NaN in the shape"
-_START_S = 60.0  # on a busy machine, Node itself and its modules
+_START_S = 60.0  # the start of Node and its modules on a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRuntime:
-    """Node with the packages of TensorFlow.js.
+    """Node with the TensorFlow.js packages.
 
     Attributes:
-        node: the program.
+        node: the program's path.
         modules: the `node_modules` folder.
-        backends: that are there.
+        backends: the backends that are installed.
     """
 
     node: str
@@ -46,9 +46,9 @@ class Ran:
     """The results of a backend's runs.
 
     Attributes:
-        results: the outputs of each run, by name; of one that fails, why it does.
+        results: the outputs of each run by name; for a failed run, the reason.
         version: of TensorFlow.js.
-        lacking: what the backend has no kernel for, if that is why there are no results.
+        lacking: the op that the backend has no kernel for, if that is why there are no results.
     """
 
     results: Sequence[Mapping[str, Array] | str]
@@ -57,14 +57,14 @@ class Ran:
 
 
 def find_runtime(given: str | os.PathLike[str] | None) -> NodeRuntime | None:
-    """Node with TensorFlow.js; None if one of them is not there.
+    """Node with TensorFlow.js; None if one of them is not installed.
 
     Args:
-        given: a `node_modules` folder, or the folder it is in; None looks for `node_modules` in
-            this folder and those above it.
+        given: a `node_modules` folder, or the folder that contains it; None searches for
+            `node_modules` in the current folder and those above it.
 
     Raises:
-        NotFoundError: a folder was given, and TensorFlow.js or Node is not there.
+        NotFoundError: a folder was given, and TensorFlow.js or Node is not installed.
     """
     node = shutil.which("node")
     starts = [Path(given)] if given is not None else [Path.cwd(), *Path.cwd().parents]
@@ -76,7 +76,7 @@ def find_runtime(given: str | os.PathLike[str] | None) -> NodeRuntime | None:
         return None
     missing = PACKAGE if node is not None else "Node"
     raise NotFoundError(
-        f"export: {missing} is not there; {os.fspath(given)!r} was given for it"
+        f"export: {missing} was not found in {os.fspath(given)!r}"
         f"\n  Try: npm install {PACKAGE} {WASM_PACKAGE}"
     )
 
@@ -98,16 +98,16 @@ def run_in_node(
     """Run a model.
 
     Args:
-        runtime: where.
+        runtime: Node with TensorFlow.js.
         backend: "cpu" or "wasm".
-        folder: of the model.
-        feeds: inputs by name, a run each.
+        folder: the model's folder.
+        feeds: inputs by name, for each run.
         kind: "graph" or "layers".
-        limit_s: the longest that one run may take, in seconds.
+        limit_s: the time limit of one run, in seconds.
 
     Raises:
-        DeadlineExceededError: it took longer.
-        InternalError: TensorFlow.js does not take the model, or fails.
+        DeadlineExceededError: a run took longer.
+        InternalError: TensorFlow.js does not load the model, or fails.
     """
     with ExitStack() as stack:
         cases = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pinnace-")))
@@ -132,8 +132,8 @@ def run_in_node(
             )
         except subprocess.TimeoutExpired as error:
             raise DeadlineExceededError(
-                f"export: TensorFlow.js ({backend}) was not done after {error.timeout:g} s\n"
-                "  Try: a sample that takes less, a larger verify_timeout_s, or verify=False"
+                f"export: TensorFlow.js ({backend}) did not finish within {error.timeout:g} s\n"
+                "  Try: a smaller sample, a larger verify_timeout_s, or verify=False"
             ) from error
         if not (cases / "outputs.json").is_file():
             tail = done.stderr.decode(errors="replace").strip()[-400:]
@@ -142,10 +142,10 @@ def run_in_node(
 
 
 def read_answer(folder: Path, backend: str) -> Ran:
-    """The answer that `check.mjs` has written.
+    """Read the answer that `check.mjs` wrote.
 
     Raises:
-        InternalError: TensorFlow.js does not take the model.
+        InternalError: TensorFlow.js does not load the model.
     """
     found = json.loads((folder / "outputs.json").read_text())
     errors = [found["error"]] if not found["ok"] else []
@@ -163,18 +163,18 @@ def read_answer(folder: Path, backend: str) -> Ran:
 
 
 def _result(outputs: Any, content: bytes) -> Mapping[str, Array] | str:
-    """The outputs of a run by name, or why there are none."""
+    """The outputs of a run by name, or the reason why there are none."""
     if isinstance(outputs, dict):
         return str(outputs["error"])
     for tensor in outputs:
-        # Some kernels compute sizes with what is no number, and raise nothing.
+        # Some kernels compute sizes from NaN without an error.
         if None in tensor["shape"]:
             return f"{NO_SIZE} of {tensor['name']!r}"
     return {tensor["name"]: _array(tensor, content) for tensor in outputs}
 
 
 def _lacking(error: str, backend: str) -> str:
-    """The kernel that a backend does not have, or "" if something else is wrong."""
+    """The op that a backend has no kernel for; "" for other errors."""
     if "not registered for the backend" in error or "not registered for backend" in error:
         return error.split("'")[1] if "'" in error else error
     if backend != "cpu" and ("not yet implemented" in error or "not supported" in error):
@@ -185,7 +185,7 @@ def _lacking(error: str, backend: str) -> str:
 
 
 def write_feeds(folder: Path, feeds: Sequence[Mapping[str, Array]]) -> None:
-    """Write inputs by name, of a run each, as `check.mjs` reads them."""
+    """Write the inputs of each run by name, in the form that `check.mjs` reads."""
     described: list[list[dict[str, Any]]] = []
     with (folder / "inputs.bin").open("wb") as file:
         for arrays in feeds:

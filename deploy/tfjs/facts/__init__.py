@@ -1,4 +1,4 @@
-"""The ops that TensorFlow.js runs, by version: `ops.json`, which `tools/tfjs_ops.mjs` writes."""
+"""The ops of TensorFlow.js, from `ops.json`, which `tools/tfjs_ops.mjs` writes."""
 
 import json
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ class KnownOp:
     """An op that graph models may have.
 
     Attributes:
-        category: of TensorFlow.js' own lists.
-        attrs: names of the attributes that are read; others are not looked at.
-        outputs: names of the outputs, where the list has them: a function's body may use these.
+        category: in TensorFlow.js' own op lists.
+        attrs: names of the attributes that TensorFlow.js reads.
+        outputs: names of the outputs if the list has them; function bodies may refer to them.
     """
 
     category: str
@@ -30,13 +30,13 @@ def _content() -> dict[str, Any]:
 
 
 def version() -> str:
-    """The version of the package that the list was taken from."""
+    """The version of the package that the list was generated from."""
     return str(_content()["version"])
 
 
 @cache
 def known_ops() -> dict[str, KnownOp]:
-    """All of them, by name."""
+    """All ops by name."""
     return {
         name: KnownOp(op["category"], frozenset(op["attrs"]), tuple(op.get("outputs", ())))
         for name, op in _content()["ops"].items()

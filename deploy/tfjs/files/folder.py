@@ -1,4 +1,4 @@
-"""The folder of a model: written whole beside its place, then put there."""
+"""The model's folder: written beside its target, then moved into place."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentErr
 from pinnace.storage.atomic import StrPath, replace_folder
 
 MODEL_FILE = "model.json"
-# What exports to TensorFlow.js write: a folder with other things in it is somebody else's.
+# The files that exports write; a folder with other files is not overwritten.
 _OURS = re.compile(
     r"model\.json|group\d+-shard\d+of\d+(\.bin)?|assets\.zip|"
     r"(index\.html|page\.(js|css|json)|(runtime|tensors|pictures)\.js|case\.json|tfjs|labels\.txt|"
@@ -22,11 +22,11 @@ _OURS = re.compile(
 
 @contextlib.contextmanager
 def staged_folder(target: StrPath) -> Iterator[Path]:
-    """A folder to fill, which stands in the place of `target` at the end.
+    """Yield a folder to fill, which replaces `target` at the end.
 
     Raises:
         InvalidArgumentError: `target` is a file.
-        FailedPreconditionError: it holds something that is not a model for TensorFlow.js.
+        FailedPreconditionError: `target` contains files that are not part of a TensorFlow.js model.
     """
     check_target(target)
     with replace_folder(target) as stage:
@@ -34,7 +34,7 @@ def staged_folder(target: StrPath) -> Iterator[Path]:
 
 
 def check_target(target: StrPath) -> None:
-    """Refuse a place where something else would be lost; see `staged_folder`."""
+    """Refuse a target whose replacement would lose other files; see `staged_folder`."""
     place = Path(os.path.realpath(target))
     if place.is_dir():
         others = sorted(one.name for one in place.iterdir() if not _OURS.match(one.name))
@@ -46,7 +46,7 @@ def check_target(target: StrPath) -> None:
             )
     elif place.exists():
         raise InvalidArgumentError(
-            f"export: a model for TensorFlow.js is a folder, {os.fspath(target)!r} is a file"
+            f"export: the model must be a folder, {os.fspath(target)!r} is a file"
         )
 
 

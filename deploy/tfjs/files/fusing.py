@@ -1,4 +1,4 @@
-"""A product, its bias and its activation as one node: what TensorFlow.js has kernels for."""
+"""Fusion of a product, its bias and its activation, for which TensorFlow.js has kernels."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -56,19 +56,19 @@ def _behind(
     takers: dict[str, NodeDef],
     by_name: dict[str, NodeDef],
 ) -> tuple[NodeDef, NodeDef, list[str]] | None:
-    """The bias behind a product, the last node that is fused to it, and the names of the ops."""
+    """The bias of a product, the last node to fuse, and the names of the fused ops."""
     if node.op not in _FUSED or node.attr["T"].type != _FLOAT:
         return None
     bias = _only_taker(node, uses, takers)
     if bias is None or bias.op != "BiasAdd" or _place(bias.input[0]) != node.name:
         return None
-    # In WebAssembly a transposed product is fused wrong.
+    # In WebAssembly, transposed products give wrong results when fused.
     is_turned = node.attr["transpose_a"].b or node.attr["transpose_b"].b
     if node.op == "MatMul" and (is_turned or not _is_plain(bias.input[1], by_name)):
         return None
     ops, last = ["BiasAdd"], bias
     activation = _only_taker(bias, uses, takers)
-    # Behind a depthwise convolution a slope would not be read.
+    # For a depthwise convolution, the slope would be ignored.
     fits = _ACTIVATIONS - ({"LeakyRelu"} if node.op == "DepthwiseConv2dNative" else set())
     if activation is not None and activation.op in fits:
         ops.append(activation.op)
@@ -102,9 +102,9 @@ def _make(node: NodeDef, bias: NodeDef, last: NodeDef, ops: list[str]) -> None:
 
 
 def _is_plain(text: str, by_name: dict[str, NodeDef]) -> bool:
-    """Whether a bias is a constant, or an argument, as it is.
+    """Whether a bias is a constant or an argument.
 
-    The kernel for WebAssembly looks at the shape that its data had first, before any reshaping.
+    The WebAssembly kernel uses the original shape of its data, before any reshape.
     """
     node = by_name.get(_place(text))
     while node is not None and node.op == "Identity":
@@ -121,7 +121,7 @@ def _place(text: str) -> str:
 
 
 def _name_outputs(function: "FunctionDef", outputs: dict[str, str]) -> None:
-    """References in a function name an output: those of the fused nodes are others."""
+    """Rename references to outputs in a function, as fused nodes have other output names."""
     for node in function.node_def:
         for place, text in enumerate(node.input):
             node.input[place] = _renamed(text, outputs)

@@ -1,4 +1,4 @@
-"""The page in a model's folder, which runs the model in the browser."""
+"""The page in a model's folder that runs the model in the browser."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -28,12 +28,12 @@ _WASM = "@tensorflow/tfjs-backend-wasm"
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What a page needs beside the model.
+    """The options of a page.
 
     Attributes:
-        runtime: TensorFlow.js' files.
+        runtime: the files of TensorFlow.js.
         labels: output -> names of its entries.
-        normalization: as it was given.
+        normalization: the user's option.
     """
 
     runtime: Found
@@ -48,12 +48,12 @@ def page_options(
     labels: Labels | None,
     normalization: Mapping[str, Scaling] | Scaling | None,
 ) -> PageOptions:
-    """Refuse what cannot be shown before any work is done.
+    """Check the options of a page before anything is done.
 
     Raises:
-        NotFoundError: TensorFlow.js is not there.
-        UnimplementedError: an input or output has a type that it has no tensors of.
-        InvalidArgumentError: the labels do not fit.
+        NotFoundError: TensorFlow.js is not installed.
+        UnimplementedError: an input or output has a type that TensorFlow.js lacks.
+        InvalidArgumentError: the labels do not match the outputs.
     """
     check_page(TFJS, _there(program.inputs), _there(program.outputs))
     told = labels_of(labels, model, program.outputs)
@@ -75,23 +75,22 @@ def write_tfjs_page(
     """Write the page.
 
     Args:
-        folder: of the model.
+        folder: the model's folder.
         program: the model.
-        graph: of it, frozen and folded.
-        runs: inputs, and what comes out with the weights in the folder.
-        options: what else it needs.
-        kind: how the weights are stored.
-        drawn: outputs that are other numbers in each run.
-        waits: whether a run of the model waits for results inside of it.
+        graph: the model, frozen and folded.
+        runs: inputs, with the outputs for the weights in the folder.
+        options: the page's options.
+        kind: the storage of the weights.
+        drawn: outputs that depend on random numbers.
+        waits: whether the model must be run asynchronously.
         layers: whether it is a layers model.
 
     Raises:
-        InvalidArgumentError: there are such outputs.
+        InvalidArgumentError: there are random outputs.
     """
     if drawn:
         raise InvalidArgumentError(
-            f"export: a page compares outputs number by number, and {', '.join(drawn)} are drawn "
-            "anew in each run"
+            f"export: a page compares outputs, but {', '.join(drawn)} are drawn anew in each run"
         )
     backends = ["wasm"] if _WASM in options.runtime.packages else []
     about = "layers model" if layers else f"signature {program.signature}"
@@ -122,7 +121,7 @@ def write_tfjs_page(
 
 
 def _there(specs: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:
-    """As TensorFlow.js has them."""
+    """The specs with the types that TensorFlow.js uses."""
     return {
         name: TensorSpec(spec.shape, THERE.get(spec.dtype, spec.dtype), name)
         for name, spec in specs.items()

@@ -1,4 +1,4 @@
-"""A lowered graph as a GraphDef in the words of TensorFlow.js, and its weights aside."""
+"""A lowered graph as a GraphDef in TensorFlow.js' form, and its weights."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ from pinnace.proto.tensor_pb2 import TensorProto
 from pinnace.saved_model.codecs.signatures import GraphSignature, GraphTensor, encode_signature
 
 _AWKWARD = re.compile(r"[^A-Za-z0-9_.\\/-]")
-# What TensorFlow.js has no name for, as what holds the same numbers.
+# Types that TensorFlow.js lacks -> types that stand for them.
 _RENAMED: dict[DType, DType] = {
     dtypes.bfloat16: dtypes.float32,
     dtypes.int16: dtypes.int32,
@@ -47,14 +47,14 @@ _VALUE_FIELDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A graph model without its numbers.
+    """A graph model without its weights' data.
 
     Attributes:
         message: the graph as JSON.
         signature: inputs and outputs as JSON.
-        weights: name -> numbers.
-        op_counts: op -> how many nodes.
-        output_nodes: name of an output -> the node that gives it.
+        weights: name -> array.
+        op_counts: op -> number of nodes.
+        output_nodes: name of an output -> its node.
     """
 
     message: dict[str, Any]
@@ -67,12 +67,12 @@ class Topology:
 def topology_of(
     graph: Graph, inputs: Mapping[str, TensorSpec], outputs: Mapping[str, TensorSpec]
 ) -> Topology:
-    """The graph as TensorFlow.js reads it.
+    """Serialise a graph for TensorFlow.js.
 
     Args:
-        graph: in ops that TensorFlow.js has.
+        graph: in ops of TensorFlow.js.
         inputs: name -> spec, in the order of the graph's inputs.
-        outputs: likewise.
+        outputs: name -> spec, in the order of the graph's outputs.
     """
     hollow, weights, ends = _hollow(graph, outputs)
     message = encode_graph(hollow)
@@ -114,7 +114,7 @@ def topology_of(
 
 
 def _as_json(message: GraphDef) -> dict[str, Any]:
-    """As JSON, with the empty lists that TensorFlow.js goes through."""
+    """The graph as JSON, with the empty lists that TensorFlow.js iterates over."""
     found: dict[str, Any] = MessageToDict(message)
     for function in found.get("library", {}).get("function", ()):
         for name in ("inputArg", "outputArg"):
@@ -125,7 +125,7 @@ def _as_json(message: GraphDef) -> dict[str, Any]:
 
 
 def _with_sizes(content: Any) -> Any:
-    """The sizes that are zero, which JSON of messages leaves out."""
+    """The JSON with the zero sizes that a message's JSON form leaves out."""
     waiting = [content]
     while waiting:
         one = waiting.pop()
@@ -146,9 +146,9 @@ def _tensors(specs: Mapping[str, TensorSpec], nodes: Mapping[str, str]) -> dict[
 
 
 def _hollow(graph: Graph, outputs: Iterable[str]) -> tuple[Graph, dict[str, Array], dict[str, str]]:
-    """The graph with zeros that take no memory in the place of its weights; these; the outputs.
+    """The graph with weights replaced by zeros that take no memory, the weights, and the outputs.
 
-    Each output is a node of its own: TensorFlow.js tells results of one node apart by its name.
+    Each output gets a node of its own, since TensorFlow.js identifies results by the node's name.
     """
     copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)
@@ -191,7 +191,7 @@ def _nodes(message: GraphDef) -> Iterator[NodeDef]:
 
 
 def _complete(node: NodeDef) -> None:
-    """Every attribute as it is: TensorFlow.js has defaults of its own."""
+    """Write all attributes, since TensorFlow.js has other defaults."""
     for name in [name for name in node.attr if name.startswith("_")]:
         del node.attr[name]
     op = lookup(node.op)
@@ -206,7 +206,7 @@ def _complete(node: NodeDef) -> None:
 
 
 def _retype(value: AttrValue, *, is_weight: bool) -> None:
-    """Types that TensorFlow.js has no names for, as others; weights are converted with theirs."""
+    """Replace types that TensorFlow.js lacks; weights are converted separately."""
     kind = value.WhichOneof("value")
     if kind == "type":
         value.type = _NUMBERS.get(value.type, value.type)  # type: ignore[assignment]
@@ -223,12 +223,12 @@ def _rename_types(function: FunctionDef) -> None:
 
 
 def _plain_body(function: FunctionDef, *, is_branch: bool) -> None:
-    """References that TensorFlow.js reads as they are meant; results that are nodes of their own.
+    """Rewrite references in a function, and make each result a node of its own.
 
-    It takes the last number of a reference for the place among all outputs, where TensorFlow means
-    that in one named output; and of two results of one node it gives one twice. A loop lets go of
-    what its functions gave before, though it be a weight of the model: what a function hands on is
-    a copy, which shares its numbers.
+    TensorFlow.js takes the index in a reference as that among all outputs, TensorFlow as that in
+    one named output. If two results come from one node, it returns one of them twice. A loop
+    disposes the earlier results of its functions, even if they are weights of the model: results
+    are therefore copies, which share memory.
     """
     ops = {node.name: node.op for node in function.node_def}
     for node in function.node_def:
@@ -256,7 +256,7 @@ def _plain_body(function: FunctionDef, *, is_branch: bool) -> None:
 
 
 def _flat(text: str, ops: Mapping[str, str]) -> str:
-    """`node:name:k` where TensorFlow.js understands it, else `node:k`."""
+    """`node:name:k` where TensorFlow.js supports it, else `node:k`."""
     parts = text.split(":")
     if text.startswith("^") or len(parts) != 3 or parts[0] not in ops:
         return text
@@ -273,7 +273,7 @@ def _flat(text: str, ops: Mapping[str, str]) -> str:
 
 
 def _name_constants(function: FunctionDef) -> None:
-    """Names that no other function has: all weights of a model are in one list."""
+    """Give constants unique names, since all weights of a model are in one list."""
     owner = function.signature.name
     names = {node.name: f"{owner}/{node.name}" for node in function.node_def if node.op == "Const"}
     if not names:

@@ -1,6 +1,6 @@
-"""Weights ↔ the shards of a folder and the manifest that says what is where.
+"""Weights ↔ shards, and the manifest that describes them.
 
-All weights of a group are one row of bytes, cut into files of some megabytes.
+All weights of a group are concatenated, and split into files of some megabytes.
 """
 
 import math
@@ -21,7 +21,7 @@ from pinnace.storage.system_errors import explained
 
 Quantization = Literal["float16", "uint8", "uint16"]
 KINDS: tuple[Quantization, ...] = ("float16", "uint8", "uint16")
-SHARD_BYTES = 4 << 20  # what browsers keep in their caches
+SHARD_BYTES = 4 << 20  # the largest files that browsers cache
 _TYPES = ("float32", "int32", "bool", "string", "complex64")
 _MOST_AXES = 32
 _MOST_FILES = 100_000
@@ -31,12 +31,12 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 def encode_weight(
     name: str, array: Array, quantize: Quantization | None = None
 ) -> tuple[dict[str, Any], bytes]:
-    """One weight: its entry in the manifest, and its bytes.
+    """Encode a weight: its entry in the manifest, and its bytes.
 
     Args:
         name: unique in the model.
-        array: of a dtype that TensorFlow.js has a counterpart for.
-        quantize: how floats are written.
+        array: of a type that TensorFlow.js can represent.
+        quantize: the storage of floats.
     """
     there = THERE[from_numpy(array.dtype)]
     entry: dict[str, Any] = {"name": name, "shape": list(array.shape), "dtype": there.name}
@@ -65,9 +65,9 @@ def encode_weight(
 
 
 def quantized(values: Array, kind: Quantization) -> tuple[Array, float, float]:
-    """Whole numbers n, and what makes floats of them: n * scale + least.
+    """Quantise to n * scale + least; return n, scale and least.
 
-    Zero stays zero where the numbers are on both sides of it.
+    If the values have both signs, 0 is represented exactly.
     """
     dtype = np.dtype(kind)
     most = int(np.iinfo(dtype).max)
@@ -99,13 +99,13 @@ def write_weights(
     quantize: Quantization | None = None,
     shard_bytes: int = SHARD_BYTES,
 ) -> tuple[list[dict[str, Any]], int]:
-    """Write the shards; the manifest, and how many bytes they have.
+    """Write the shards; return the manifest, and the number of bytes.
 
     Args:
-        folder: where.
+        folder: the folder.
         weights: by name.
-        quantize: how floats are written.
-        shard_bytes: the size of a file.
+        quantize: the storage of floats.
+        shard_bytes: the size of a shard.
     """
     names = list(weights)
     sizes = 0
@@ -128,7 +128,7 @@ def _measured(name: str, array: Array, quantize: Quantization | None) -> tuple[d
 
 
 class _Shards:
-    """Bytes, cut into files of one size."""
+    """Writes bytes to files of a fixed size."""
 
     def __init__(self, folder: Path, paths: list[str], most: int) -> None:
         self._places = iter([folder / path for path in paths])
@@ -143,7 +143,7 @@ class _Shards:
         self._file.close()
 
     def write(self, content: bytes) -> None:
-        """Write some, in as many files as they need."""
+        """Write bytes to as many files as they need."""
         view = memoryview(content)
         while view:
             if not self._left:
@@ -156,16 +156,16 @@ class _Shards:
 
 
 def read_weights(folder: Path, manifest: Any, where: str) -> dict[str, Array]:
-    """The weights of a manifest, as floats again where they were quantised.
+    """Read the weights of a manifest, dequantised.
 
     Args:
-        folder: with the shards.
-        manifest: as JSON; nothing about it is believed.
-        where: the file, for errors.
+        folder: the folder with the shards.
+        manifest: the JSON, which is checked.
+        where: the manifest's file, for errors.
 
     Raises:
         DataLossError: a file is missing, or too short.
-        InvalidArgumentError: the manifest is none.
+        InvalidArgumentError: the manifest is not valid.
     """
     found: dict[str, Array] = {}
     for group in _list(manifest, f"{where}: weightsManifest"):
@@ -184,12 +184,12 @@ def read_weights(folder: Path, manifest: Any, where: str) -> dict[str, Array]:
 
 def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list) or len(value) > _MOST_FILES:
-        raise InvalidArgumentError(f"{where}: a list is wanted, got {value!r:.80}")
+        raise InvalidArgumentError(f"{where}: must be a list, got {value!r:.80}")
     return value
 
 
 def _inside(folder: Path, path: Any, where: str) -> Path:
-    """A file of the folder: names in a manifest lead nowhere else."""
+    """The path of a file in the folder; names in a manifest must not lead out of it."""
     if (
         not isinstance(path, str)
         or not path
@@ -199,18 +199,18 @@ def _inside(folder: Path, path: Any, where: str) -> Path:
         or _DRIVE.match(path)
         or ".." in path.split("/")
     ):
-        raise InvalidArgumentError(f"{where}: {path!r:.120} is no file of the model's folder")
+        raise InvalidArgumentError(f"{where}: {path!r:.120} is not a valid file name")
     place = folder / path
     if not os.path.realpath(place).startswith(os.path.realpath(folder) + os.sep):
         raise InvalidArgumentError(f"{where}: {path!r} leads out of the model's folder")
     if not place.is_file():
-        raise DataLossError(f"{where}: its weights are not complete: there is no file {path!r}")
+        raise DataLossError(f"{where}: the weight file {path!r} is missing")
     return place
 
 
 def _entry(entry: Any, where: str) -> tuple[str, tuple[int, ...], str, dict[str, Any] | None]:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        raise InvalidArgumentError(f"{where}: a weight without a name: {entry!r:.120}")
+        raise InvalidArgumentError(f"{where}: a weight has no name: {entry!r:.120}")
     name, shape, dtype = entry["name"], entry.get("shape"), entry.get("dtype")
     if (
         not isinstance(shape, list)
@@ -220,20 +220,19 @@ def _entry(entry: Any, where: str) -> tuple[str, tuple[int, ...], str, dict[str,
         raise InvalidArgumentError(f"{where}: weight {name!r} has the shape {shape!r:.120}")
     if dtype not in _TYPES:
         raise InvalidArgumentError(
-            f"{where}: weight {name!r} has the dtype {dtype!r:.40}; there are {', '.join(_TYPES)}"
+            f"{where}: weight {name!r} has dtype {dtype!r:.40}, must be one of {', '.join(_TYPES)}"
         )
     quantization = entry.get("quantization")
     if quantization is not None:
         if not isinstance(quantization, dict) or quantization.get("dtype") not in KINDS:
             raise InvalidArgumentError(
-                f"{where}: weight {name!r} is quantised in a way that is not known: "
-                f"{quantization!r:.120}"
+                f"{where}: weight {name!r} has an unknown quantisation: {quantization!r:.120}"
             )
         numbers = [quantization.get(key, 0.0) for key in ("min", "scale")]
         missing = quantization["dtype"] != "float16" and not {"min", "scale"} <= quantization.keys()
         if missing or not all(type(n) in (int, float) and math.isfinite(n) for n in numbers):
             raise InvalidArgumentError(
-                f"{where}: weight {name!r} is quantised without a scale and the least number"
+                f"{where}: weight {name!r} is quantised, but lacks a scale or minimum"
             )
         if dtype not in ("float32", "int32") or (
             quantization["dtype"] == "float16" and dtype != "float32"
@@ -243,7 +242,7 @@ def _entry(entry: Any, where: str) -> tuple[str, tuple[int, ...], str, dict[str,
 
 
 class _Reader:
-    """The bytes of several files, one after the other."""
+    """The bytes of several files as one stream."""
 
     def __init__(self, paths: Iterable[Path], where: str) -> None:
         self._where = where
@@ -258,11 +257,11 @@ class _Reader:
                 yield file.read()
 
     def take(self, count: int, name: str) -> bytearray:
-        """The next bytes; that there are so many is known before memory is taken for them."""
+        """The next bytes; their number is checked before memory is allocated."""
         if count > self._left:
             raise DataLossError(
-                f"{self._where}: weight {name!r} needs {count} bytes, and {self._left} are left in "
-                "its files: they are cut off, or of another model"
+                f"{self._where}: weight {name!r} needs {count} bytes, but {self._left} are left in "
+                "its files: they are truncated, or belong to another model"
             )
         self._left -= count
         found = bytearray(count)
@@ -284,7 +283,7 @@ class _Reader:
         """Refuse bytes that belong to no weight.
 
         Raises:
-            DataLossError: there are some.
+            DataLossError: bytes are left.
         """
         if self._left:
             raise DataLossError(
@@ -318,7 +317,7 @@ def _decode(
 
 
 def _floats(values: Array, quantization: dict[str, Any], dtype: "np.dtype[Any]") -> Array:
-    """As TensorFlow.js computes them: in double precision, then rounded."""
+    """Dequantised floats as TensorFlow.js computes them: in float64, then rounded."""
     if quantization["dtype"] == "float16":
         return values.astype(np.float32)
     found = values.astype(np.float64) * float(quantization["scale"]) + float(quantization["min"])

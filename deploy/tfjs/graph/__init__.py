@@ -1,1 +1,1 @@
-"""A program in the ops that TensorFlow.js has: `lowering` by the `rules`, `folding`, `lists`."""
+"""Conversion of a program to the ops of TensorFlow.js: `lowering`, `rules`, `folding`, `lists`."""

@@ -1,6 +1,6 @@
-"""Scales and shifts of channels behind a product go into its filter and one bias.
+"""Folding of scales and shifts per channel behind a product into its filter and bias.
 
-That is batch normalisation, whether it is one op or arithmetic with constants.
+They come from batch normalisation, as one op or as arithmetic with constants.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ _SUMS = frozenset({"Add", "AddV2", "BiasAdd"})
 
 @dataclass(slots=True)
 class _Affine:
-    """x -> scale x + shift, by channel.
+    """x -> scale · x + shift, per channel.
 
     Attributes:
-        last: the node that gives the result.
+        last: the node of the result.
     """
 
     scale: Array
@@ -37,12 +37,12 @@ class _Affine:
 
     @property
     def is_finite(self) -> bool:
-        """Whether it can be folded without changing where the result is no number."""
+        """Whether folding keeps results finite where they were."""
         return bool(np.isfinite(self.scale).all() and np.isfinite(self.shift).all())
 
 
 def with_folded_channels(graph: Graph) -> Graph:
-    """The same program with fewer nodes."""
+    """Fold scales and shifts, so that the program has fewer nodes."""
     nodes = ordered(graph)
     takers = users(nodes)
     copy = Copy(GraphBuilder(graph.name))
@@ -62,13 +62,13 @@ def with_folded_channels(graph: Graph) -> Graph:
             copy.values[node.outputs[0]] = _product(copy, product, affine)
             copy.nodes[node] = ()
         elif all(value in copy.values for value in node.inputs):
-            copy.node(node)  # what has no inputs there stands between a product and its end
+            copy.node(node)  # other nodes of a chain are dropped
     copy.outputs(graph)
     return copy.target.finish()
 
 
 def _chain(node: Node, takers: dict[Value, list[Node]], graph: Graph) -> _Affine | None:
-    """The nodes after a product, as long as they scale and shift channels."""
+    """The nodes behind a product that scale and shift channels."""
     if node.op.name not in _PRODUCTS or node.outputs[0].dtype is not dtypes.float32:
         return None
     weights = constant_of(node.inputs[1])
@@ -121,7 +121,7 @@ def _step(
 
 
 def _of_channels(given: Value, value: Value, count: int) -> Array | None:
-    """A constant for each channel; None if it is another, or is laid out otherwise."""
+    """A constant as one number per channel; None for other operands or layouts."""
     array = constant_of(given)
     rank = value.shape.rank
     if array is None or rank is None or array.ndim > rank or array.size not in (1, count):
@@ -135,7 +135,7 @@ def _product(copy: Copy, node: Node, affine: _Affine) -> Value:
     """The product with another filter, and a bias."""
     target = copy.target
     weights = constant_of(node.inputs[1])
-    assert weights is not None  # noqa: S101 (a chain begins with one)
+    assert weights is not None  # noqa: S101 (a chain begins with a product)
     filters = copy.values[node.inputs[1]]
     if not np.all(affine.scale == 1):
         depthwise = node.op.name.startswith("D")
@@ -146,7 +146,7 @@ def _product(copy: Copy, node: Node, affine: _Affine) -> Value:
     outputs = [TensorSpec.of(value.shape, value.dtype) for value in node.outputs]
     made = target.add_raw(node.op, inputs, node.attrs, node.name, outputs)
     made.source = node.source
-    # A bias of zeros, too: with it an activation behind the product is one node with it.
+    # The bias is added even if it is 0: with it, product and activation fuse into one node.
     bias = _constant(target, affine.shift.astype(np.float32), f"{node.name}/bias")
     attrs: dict[str, Any] = {"T": dtypes.float32, "data_format": "NHWC"}
     inputs = [made.outputs[0], bias]

@@ -1,4 +1,4 @@
-"""Functions with more arguments and results than they had."""
+"""Functions with additional arguments and results."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from pinnace.ops.registry import lookup
 
 
 def with_arguments(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
-    """The function with further arguments, which it does not look at."""
+    """The function with further, unused arguments."""
     if not specs:
         return graph
     copy = _copied(graph)
@@ -28,10 +28,10 @@ def with_results_of_both(one: Graph, other: Graph, count: int) -> tuple[Graph, G
     """Two functions with the same results.
 
     Args:
-        one: a function.
-        other: of the same arguments.
-        count: how many results are the same; behind them each has some of its own, which are zeros
-            in the other.
+        one: the first function.
+        other: the second function, with the same arguments.
+        count: the number of results that correspond; the further results of each are zeros in the
+            other.
     """
     if len(one.outputs) == len(other.outputs) == count:
         return one, other
@@ -55,13 +55,13 @@ def with_results_of_both(one: Graph, other: Graph, count: int) -> tuple[Graph, G
 
 
 def choice(place: int, chosen: Graph, rest: Graph, count: int) -> Graph:
-    """A function that does as the one if its last argument is `place`, else as the other.
+    """A function that calls one function if its last argument is `place`, else the other one.
 
     Args:
-        place: a number.
-        chosen: a function of the same arguments.
-        rest: the other.
-        count: how many results both have.
+        place: the number.
+        chosen: the function for it.
+        rest: the other function, with the same arguments.
+        count: the number of results of both.
     """
     then, other = with_results_of_both(chosen, rest, count)
     made = GraphBuilder(f"{chosen.name}_or_else")

@@ -1,7 +1,7 @@
-"""Lists of tensors: TensorFlow.js changes them in place, TensorFlow makes new ones.
+"""Copies of tensor lists, which TensorFlow.js changes in place.
 
-A list that is changed in one place and still used as it was elsewhere is copied first; what only
-looks at it does so before it is changed.
+In TensorFlow, each change makes a new list. A list that is changed and also used unchanged is
+copied first, and ops that only read it run before the change.
 """
 
 from pinnace.framework import dtypes
@@ -10,15 +10,15 @@ from pinnace.graph.graph import Graph, GraphBuilder, Node, Value, constant_of
 from pinnace.graph.walk import ordered, users
 from pinnace.ops.registry import lookup
 
-# Ops that change the list they take; branches and loops may.
+# Ops that change the list they take; branches and loops may change one.
 _CHANGES = frozenset({"TensorListSetItem", "TensorListPushBack", "TensorListPopBack"})
-# Op -> which input it puts into the list.
+# Op -> the index of the input that it stores in the list.
 ITEMS = {"TensorListSetItem": 2, "TensorListPushBack": 1}
 _FRESH = frozenset({"TensorListReserve", "EmptyTensorList"})
 
 
 def with_own_lists(graph: Graph) -> Graph:
-    """The graph, in which nobody sees a change that is not meant for it."""
+    """The graph with copies of lists where a change would be visible to other users."""
     if not any(value.dtype is dtypes.variant for node in graph.nodes for value in node.outputs):
         return graph
     nodes = ordered(graph)
@@ -59,7 +59,7 @@ def _may_change(node: Node, value: Value) -> bool:
 
 
 def _in_need_of_copies(value: Value, several: list[Node], graph: Graph) -> list[Node]:
-    """Those that change a list which others need as it was."""
+    """The nodes that change a list which others use unchanged."""
     changers = list(dict.fromkeys(node for node in several if _may_change(node, value)))
     twice = any(node.inputs.count(value) > 1 for node in changers)
     if len(changers) > 1 or twice or (changers and value in graph.outputs):
@@ -68,7 +68,7 @@ def _in_need_of_copies(value: Value, several: list[Node], graph: Graph) -> list[
 
 
 def _copied(node: Node, copy: Copy, copied: set[tuple[Value, Node]]) -> Node:
-    """The node, on lists of its own."""
+    """The node with its lists copied."""
     made = copy.node(node)
     if not any((value, node) in copied for value in node.inputs):
         return made
@@ -80,7 +80,7 @@ def _copied(node: Node, copy: Copy, copied: set[tuple[Value, Node]]) -> Node:
         fresh = _twin(copy, inputs[index], node.name)
         inputs[index] = fresh
         waits.append(fresh.node)
-    # The copies are taken before anything is changed: of a list that is never changed itself.
+    # The copies are made before any change, from a list that is never changed itself.
     made.inputs = tuple(inputs)
     copy.target.nodes.remove(made)
     copy.target.nodes.append(made)
@@ -100,7 +100,7 @@ def _twin(copy: Copy, value: Value, name: str) -> Value:
 
 
 def _tell_size(node: Node) -> None:
-    """The size that a list must have, so that one which was not filled is noticed."""
+    """Set the size that a list must have, so that unwritten elements are an error."""
     if node.op.name != "TensorListStack" or node.attrs.get("num_elements", -1) != -1:
         return
     value = node.inputs[0]

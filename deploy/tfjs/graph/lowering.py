@@ -1,4 +1,4 @@
-"""Lowering a frozen graph to the ops that TensorFlow.js has; all refusals are collected."""
+"""Lowering of a frozen graph to the ops of TensorFlow.js; all refusals are collected."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.deploy.refusals import Refusal, UnconvertibleError, refused
 from pinnace.deploy.tfjs.facts import KnownOp, known_ops
-from pinnace.deploy.tfjs.graph import rules as _rules  # noqa: F401 (they register themselves)
+from pinnace.deploy.tfjs.graph import rules as _rules  # noqa: F401 (registers the rules)
 from pinnace.deploy.tfjs.graph.functions import choice, with_arguments, with_results_of_both
 from pinnace.deploy.tfjs.graph.lists import ITEMS, with_own_lists
 from pinnace.deploy.tfjs.graph.rewriting import Rewrite, rules
@@ -28,7 +28,7 @@ from pinnace.graph.walk import ordered
 from pinnace.ops.array.constants import CONST
 
 FORM = "TensorFlow.js"
-# Type there -> ours that become it.
+# Type in TensorFlow.js -> the types that it represents.
 TYPES: dict[DType, tuple[DType, ...]] = {
     dtypes.float32: (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16),
     dtypes.int32: (dtypes.int32, dtypes.int64, *NARROW),
@@ -37,7 +37,7 @@ TYPES: dict[DType, tuple[DType, ...]] = {
     dtypes.complex64: (dtypes.complex64, dtypes.complex128),
 }
 THERE = {ours: there for there, several in TYPES.items() for ours in several}
-# Attributes that are not read there and change no result.
+# Attributes that TensorFlow.js ignores and that change no result.
 _HINTS_TEXT = """
 use_cudnn_on_gpu use_cudnn parallel_iterations output_shapes container shared_name N Truncate
 validate_indices validate_shape swap_memory is_training exponential_avg_factor num_split num
@@ -46,7 +46,7 @@ dtype shape value use_inter_op_parallelism num_lower_diags align num_upper_diags
 branches max_lookahead num_args allow_negative_indices seed seed2
 """
 _HINTS = frozenset(_HINTS_TEXT.split())
-# Ops of narrow integers whose results do not depend on where they wrap.
+# Ops on narrow integers whose results do not depend on overflow.
 _PLAIN_TEXT = """
 Cast Identity IdentityN Reshape Transpose Shape ShapeN Size Rank GatherV2 GatherNd Slice
 StridedSlice ConcatV2 Pack Unpack Split SplitV ExpandDims Squeeze Equal NotEqual Less LessEqual
@@ -56,7 +56,7 @@ Where If StatelessIf While StatelessWhile Const Placeholder CropAndResize SpaceT
 BatchToSpaceND DepthToSpace
 """
 _PLAIN = frozenset(_PLAIN_TEXT.split())
-# Ops that have kernels for complex numbers.
+# Ops with kernels for complex numbers.
 _COMPLEX_TEXT = """
 Complex Real Imag ComplexAbs FFT IFFT RFFT IRFFT Add AddV2 Sub Mul Identity Reshape Const
 Placeholder
@@ -69,10 +69,10 @@ class Lowered:
     """A program in the ops of TensorFlow.js.
 
     Attributes:
-        graph: it, with functions for branches and loops.
-        counts: op of the program -> how often it was written.
-        dtypes: "int64 -> int32" and the like -> how many tensors are computed so.
-        types: that its tensors have.
+        graph: the program, with functions for branches and loops.
+        counts: op of the program -> number of nodes.
+        dtypes: "int64 -> int32" and the like -> number of tensors with that type.
+        types: the types of its tensors.
     """
 
     graph: Graph
@@ -82,15 +82,15 @@ class Lowered:
 
 
 def lower(graph: Graph, inputs: Mapping[str, TensorSpec], *, may_draw: bool = False) -> Lowered:
-    """The graph in the ops that TensorFlow.js has.
+    """Lower a graph to the ops of TensorFlow.js.
 
     Args:
-        graph: frozen and folded.
+        graph: the graph, frozen and folded.
         inputs: name -> spec, in the order of the graph's inputs.
-        may_draw: whether TensorFlow.js may draw numbers of its own.
+        may_draw: whether TensorFlow.js may draw random numbers of its own.
 
     Raises:
-        UnimplementedError: some nodes have no counterpart; the message names all of them.
+        UnimplementedError: nodes have no counterpart; the message lists all of them.
     """
     state = _Lowering(may_draw)
     made = state.graph(graph, list(inputs.values()))
@@ -109,8 +109,8 @@ class _Lowering:
 
     Attributes:
         refused: (op, reason) -> the nodes.
-        counts: op -> how often.
-        casts: how many tensors have another type there.
+        counts: op -> number of nodes.
+        casts: conversion of types -> number of tensors.
     """
 
     def __init__(self, may_draw: bool) -> None:
@@ -121,7 +121,7 @@ class _Lowering:
         self.counts: Counter[str] = Counter()
         self.casts: Counter[str] = Counter()
         self.types: set[DType] = set()
-        # Of each graph that is being lowered, the outermost first.
+        # For each graph that is being lowered, outermost first.
         self._written: list[list[Value]] = []
 
     @property
@@ -133,10 +133,10 @@ class _Lowering:
         ]
 
     def graph(self, graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
-        """The graph with arguments of these specs, which are values where it has handles.
+        """Lower a graph; handles among its arguments become values.
 
-        One that is no function's has the outputs that it had; a function gives on what it writes
-        into lists, behind them.
+        The main graph keeps its outputs; a function additionally returns the values that it writes
+        into lists.
         """
         self._written.append([])
         copy = Copy(GraphBuilder(graph.name))
@@ -158,8 +158,8 @@ class _Lowering:
         names = list(graph.output_names)
         written = self._written.pop()
         if self._written:
-            # TensorFlow.js disposes what a function computed and does not give, though it stand in
-            # a list.
+            # TensorFlow.js disposes values that a function computes and does not return, even if
+            # a list holds them.
             kept = {*outputs, *copy.target.inputs}
             extra = [value for value in dict.fromkeys(written) if value not in kept]
             names += [f"written_{number}" for number in range(len(extra))]
@@ -189,7 +189,7 @@ class _Lowering:
         except OpError:
             if not self.refused:
                 raise
-            results = _stand_in(copy.target, node)  # it was given what stands for a refused node
+            results = _stand_in(copy.target, node)  # its input is the placeholder of a refused node
         outputs = (results,) if isinstance(results, Value) else results
         for made in copy.target.nodes[first:]:
             if made.op.name in ITEMS:
@@ -212,10 +212,10 @@ class _Lowering:
         if there is not None and there is not value.dtype:
             self.casts[f"{value.dtype.name} -> {there.name}"] += 1
 
-    # What is there.
+    # Checks.
 
     def _check(self, nodes: Sequence[Node], origin: Node) -> None:
-        """Refuse what TensorFlow.js does not have, or does not look at."""
+        """Refuse ops and attribute values that TensorFlow.js does not support."""
         for node in nodes:
             name = node.op.name
             known = self._known.get(name)
@@ -225,7 +225,7 @@ class _Lowering:
                 raise UnconvertibleError(REASON)
             for attr in _ignored(node, known):
                 raise UnconvertibleError(
-                    f"{attr}={node.attrs[attr]!r} is not read by {FORM}, which takes it for "
+                    f"{attr}={node.attrs[attr]!r} is ignored by {FORM}, which assumes "
                     f"{_default(node, attr)!r}"
                 )
             for value in node.outputs:
@@ -233,16 +233,16 @@ class _Lowering:
             if name not in _COMPLEX and any(
                 value.dtype.is_complex for value in (*node.inputs, *node.outputs)
             ):
-                raise UnconvertibleError(f"of complex numbers, which {FORM} has no kernel for")
+                raise UnconvertibleError(f"has complex inputs, for which {FORM} has no kernel")
             if name == "Const" and node.outputs[0].dtype is not dtypes.resource:
                 _check_constant(node)
 
     def _check_type(self, node: Node, dtype: DType) -> None:
         if dtype not in THERE and dtype is not dtypes.variant and dtype is not dtypes.resource:
-            self._refuse(node, f"gives {dtype.name}, which {FORM} has no tensors of")
+            self._refuse(node, f"returns {dtype.name}, for which {FORM} has no tensors")
 
     def _refuse_wrapping(self, node: Node) -> None:
-        """Arithmetic of narrow integers wraps around where their own range ends."""
+        """Refuse arithmetic of narrow integers, which wraps around at the ends of their range."""
         narrow = [value for value in node.outputs if value.dtype in NARROW]
         if narrow and node.op.name not in _PLAIN:
             raise UnconvertibleError(
@@ -257,7 +257,7 @@ class _Lowering:
         if node.op.name in ("Case", "StatelessCase"):
             return self._case(r)
         if node.op.name not in ("If", "StatelessIf", "While", "StatelessWhile"):
-            raise UnconvertibleError("runs functions in a way that it does not have")
+            raise UnconvertibleError("calls functions in an unsupported way")
         refs = {name: attr for name, attr in node.attrs.items() if isinstance(attr, FunctionRef)}
         count = len(next(iter(refs.values())).graph.inputs)
         arguments = r.inputs[len(r.inputs) - count :]
@@ -290,7 +290,7 @@ class _Lowering:
     def _refined(
         self, r: Rewrite, added: Sequence[Value], results: Sequence[TensorSpec]
     ) -> Sequence[Value]:
-        """The outputs of the node; what else was written into lists is noted."""
+        """The outputs of the node; further values written into lists are recorded."""
         count = len(r.node.outputs)
         for there, spec, here in zip(added, results, r.node.outputs, strict=False):
             is_handle = here.dtype is dtypes.resource
@@ -303,7 +303,7 @@ class _Lowering:
     def _chosen(
         self, r: Rewrite, test: Value, branches: Sequence[Graph], arguments: Sequence[Value]
     ) -> Sequence[Value]:
-        """StatelessIf of two functions of the same arguments."""
+        """StatelessIf with two functions of the same arguments."""
         count = len(r.node.outputs)
         then, other = with_results_of_both(branches[0], branches[1], count)
         results = [value.spec for value in then.outputs]
@@ -319,7 +319,7 @@ class _Lowering:
         return self._refined(r, added, results)
 
     def _case(self, r: Rewrite) -> Sequence[Value]:
-        """Conditions inside conditions; an index out of range takes the last function."""
+        """Nested conditions; an index out of range chooses the last function."""
         index, arguments = r.inputs[0], r.inputs[1:]
         specs = [TensorSpec.of(value.shape, value.dtype) for value in arguments]
         count = len(r.node.outputs)
@@ -340,17 +340,17 @@ class _Lowering:
 
 
 def _missing(node: Node) -> str:
-    """Why an op that is not in the list cannot be written."""
+    """The reason why an op without a counterpart cannot be written."""
     name = node.op.name
     if "Table" in name or any(value.dtype is dtypes.resource for value in node.inputs):
         return (
-            f"needs a table or another resource, which is not written for {FORM}\n"
-            "    Try: a model that takes the numbers of the words; let JavaScript look them up"
+            f"needs a table or another resource, which {FORM} models cannot have\n"
+            "    Try: a model that takes ids; let JavaScript look them up"
         )
     if any(value.dtype is dtypes.string for value in (*node.inputs, *node.outputs)):
         return (
-            f"works on strings, and {FORM} has no op for that\n"
-            "    Try: a model that takes the numbers of the words; let JavaScript make them"
+            f"processes strings, for which {FORM} has no op\n"
+            "    Try: a model that takes ids; let JavaScript compute them"
         )
     if node.op.effect == "random" or "Random" in name:
         return f"draws random numbers in a way that {FORM} has no op for"
@@ -360,7 +360,7 @@ def _missing(node: Node) -> str:
 
 
 def _ignored(node: Node, known: KnownOp) -> list[str]:
-    """Attributes that say something and are not read."""
+    """Attributes with values other than the default that TensorFlow.js ignores."""
     found = []
     for name, definition in node.op.attrs.items():
         if name in known.attrs or name in _HINTS or name.startswith("_"):
@@ -394,11 +394,11 @@ def _check_constant(node: Node) -> None:
         return
     limits = np.iinfo(np.int32)
     if array.min() < limits.min or array.max() > limits.max:
-        raise UnconvertibleError(f"holds {array.flat[int(np.argmax(np.abs(array)))]}, beyond int32")
+        raise UnconvertibleError(f"has {array.flat[int(np.argmax(np.abs(array)))]}, beyond int32")
 
 
 def _stand_in(graph: GraphBuilder, node: Node) -> list[Value]:
-    """Placeholders for the outputs of a refused node, to go on and find the others."""
+    """Placeholders for the outputs of a refused node, so that later refusals are found too."""
     made = []
     for value in node.outputs:
         shape = value.shape if value.dtype is not dtypes.resource else Shape(None)

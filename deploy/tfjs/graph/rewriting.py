@@ -1,4 +1,4 @@
-"""New nodes in the place of one: what a rule writes with."""
+"""Rewrite: builds the nodes that replace a node, for the rules."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ from pinnace.ops.registry import lookup
 
 
 class Rewrite:
-    """One node that is being rewritten.
+    """A node that is being rewritten.
 
     Attributes:
-        node: it, as it was.
+        node: the original node.
         inputs: its inputs in the new graph.
     """
 
@@ -35,7 +35,7 @@ class Rewrite:
         return self.node.attrs[name]
 
     def op(self, name: str, *inputs: Value, **attrs: Any) -> Value:
-        """The first output of a new node; attributes of types follow from the inputs."""
+        """The first output of a new node; type attributes are derived from the inputs."""
         return self.outputs(name, *inputs, **attrs)[0]
 
     def outputs(self, name: str, *inputs: Value, **attrs: Any) -> tuple[Value, ...]:
@@ -61,7 +61,7 @@ class Rewrite:
         return made.outputs
 
     def same(self, *inputs: Value, **attrs: Any) -> tuple[Value, ...]:
-        """The node with other inputs or attributes; its outputs."""
+        """The outputs of the same node with other inputs or attributes."""
         node = self.node
         made = self._target.add_raw(
             node.op,
@@ -83,41 +83,41 @@ class Rewrite:
         return self._target.add_raw(CONST, (), attrs, name, [spec]).outputs[0]
 
     def known(self, index: int) -> Any:
-        """The value of an input, None if it is not known."""
+        """The constant value of an input; None if it is not constant."""
         return known_value(self.inputs[index])
 
     def needs(self, condition: object, reason: str) -> None:
         """Refuse this use of the op unless the condition holds.
 
         Raises:
-            UnconvertibleError: it does not.
+            UnconvertibleError: the condition does not hold.
         """
         if not condition:
             raise UnconvertibleError(reason)
 
     def transposed(self, x: Value, order: Sequence[int]) -> Value:
-        """Its axes in another order."""
+        """`x` with its axes in another order."""
         return self.op("Transpose", x, self.constant(order, np.int32))
 
     def reshaped(self, x: Value, sizes: Sequence[int | Value]) -> Value:
-        """Another shape, with at most one -1; sizes that are not known are scalars of int32."""
+        """`x` in another shape, with at most one -1; unknown sizes are int32 scalars."""
         numbers = [-1 if isinstance(size, Value) else size for size in sizes]
         if numbers.count(-1) < 2 and (0 not in numbers or -1 not in numbers):
             return self.op("Reshape", x, self.constant(numbers, np.int32))
         return self.op("Reshape", x, self.numbers(sizes))
 
     def numbers(self, sizes: Sequence[int | Value]) -> Value:
-        """A vector of int32 of numbers that are known and scalars that are not."""
+        """An int32 vector of known numbers and unknown scalars."""
         if not any(isinstance(size, Value) for size in sizes):
             return self.constant(sizes, np.int32)
         return self.op("Pack", *(self.scalar(size) for size in sizes), axis=0)
 
     def scalar(self, size: int | Value) -> Value:
-        """A scalar of int32."""
+        """A size as an int32 scalar."""
         return size if isinstance(size, Value) else self.constant(size, np.int32)
 
     def size(self, x: Value, axis: int) -> int | Value:
-        """The length of an axis: a number where it is known, else a scalar of int32."""
+        """The size of an axis: an int if it is known, else an int32 scalar."""
         known = x.shape[axis] if x.shape.rank is not None else None
         if known is not None:
             return int(known)
@@ -125,7 +125,7 @@ class Rewrite:
         return self.op("GatherV2", self.op("Shape", x), place, self.constant(0, np.int32))
 
     def product(self, sizes: Sequence[int | Value]) -> int | Value:
-        """All of them multiplied."""
+        """The product of sizes."""
         result: int | Value = math.prod(size for size in sizes if not isinstance(size, Value))
         for size in sizes:
             if isinstance(size, Value):
@@ -133,7 +133,7 @@ class Rewrite:
         return result
 
     def selected(self, test: Value, x: Value, y: Value) -> Value:
-        """SelectV2: the kernel in WebAssembly reads bools as if they were of 32 bits."""
+        """SelectV2 on integers: the WebAssembly kernel reads bools as if they had 32 bits."""
         if x.dtype is not dtypes.bool:
             return self.op("SelectV2", test, x, y)
         x, y = (self.op("Cast", one, DstT=dtypes.int32) for one in (x, y))
@@ -145,7 +145,7 @@ _RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register what to do with ops: it gives their outputs, or None to leave the node as it is."""
+    """Register a rule for ops: it returns their outputs, or None to keep the node."""
 
     def register(function: Rule) -> Rule:
         for name in names:
@@ -156,5 +156,5 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def rules() -> dict[str, Rule]:
-    """All of them, by op."""
+    """All rules by op."""
     return _RULES

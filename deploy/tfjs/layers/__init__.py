@@ -1,1 +1,1 @@
-"""Layers models: a Keras model as TensorFlow.js' own layers, with `configs` and `weights`."""
+"""Layers models: Keras models as TensorFlow.js' own layers, with `configs` and `weights`."""

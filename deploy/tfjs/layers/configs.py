@@ -1,4 +1,4 @@
-"""The configuration of a Keras model as TensorFlow.js reads it: in the form of Keras 2."""
+"""The configuration of a Keras model in the Keras 2 form that TensorFlow.js reads."""
 
 import inspect
 from collections.abc import Mapping
@@ -9,23 +9,23 @@ from pinnace.deploy.tfjs.layers.known import ACTIVATIONS, LAYERS, RENAMED
 from pinnace.keras import layers as keras_layers
 
 _MODELS = ("Sequential", "Functional", "Model")
-# What training and weights begin with: the weights are in the files.
+# Arguments that matter only for training and initialisation, since the files hold the weights.
 _LEFT_OUT = ("_initializer", "_regularizer", "_constraint")
-# `zero_output_for_mask` is how Bidirectional makes both directions agree on rows that are padded.
+# `zero_output_for_mask` lets both directions of Bidirectional agree on padded rows.
 _PLAIN = frozenset(
     {"name", "trainable", "autocast", "build_config", "seed", "zero_output_for_mask"}
 )
 
 
 def layers_config(stored: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The contents of `model_config` of a layers model.
+    """The `model_config` of a layers model.
 
     Args:
-        stored: as Keras serialises the model.
-        name: of the model, for errors.
+        stored: the model as Keras serialises it.
+        name: the model's name, for errors.
 
     Raises:
-        UnimplementedError: layers that are not there; the message names all of them.
+        UnimplementedError: layers are not supported; the message lists all of them.
     """
     state = _Converting()
     made = state.model(stored)
@@ -40,18 +40,18 @@ class _Converting:
 
     @property
     def refusals(self) -> list[Refusal]:
-        """Why layers cannot be written, by class."""
+        """The reasons why layers cannot be written, by class."""
         return [
             Refusal(kind, reason, tuple((name, None) for name in names))
             for (kind, reason), names in sorted(self._found.items())
         ]
 
     def model(self, stored: Mapping[str, Any]) -> dict[str, Any]:
-        """A model, or one inside another."""
+        """The configuration of a model, which may be nested in another one."""
         kind, config = str(stored.get("class_name")), stored.get("config", {})
         entries = config.get("layers")
         if not isinstance(entries, list):
-            self._refuse(kind, str(config.get("name", kind)), "is made by a program, not of layers")
+            self._refuse(kind, str(config.get("name", kind)), "is a subclass with its own code")
             return {}
         if kind == "Sequential":
             inner = {"name": config["name"], "layers": [self.layer(one) for one in entries]}
@@ -75,14 +75,14 @@ class _Converting:
         return {"class_name": "Functional", "config": inner}
 
     def layer(self, entry: Mapping[str, Any]) -> dict[str, Any]:  # noqa: C901 (a case for each kind of argument)
-        """One layer."""
+        """The configuration of a layer."""
         kind, config = str(entry.get("class_name")), dict(entry.get("config", {}))
         name = str(config.get("name", kind))
         if kind in _MODELS or "layers" in config:
             return self.model(entry)
         known = LAYERS.get(kind)
         if known is None:
-            self._refuse(kind, name, "there is no such layer")
+            self._refuse(kind, name, "TensorFlow.js has no such layer")
             return {}
         if kind == "InputLayer":
             config["batch_input_shape"] = config.pop("batch_shape", None)
@@ -100,7 +100,7 @@ class _Converting:
                 elif value in (None, "channels_last"):
                     continue
                 elif not _equal(value, defaults.get(key)):
-                    raise UnconvertibleError(f"{key}={value!r} is not read")  # noqa: TRY301 (as the others)
+                    raise UnconvertibleError(f"{key}={value!r} is not supported")  # noqa: TRY301
             except UnconvertibleError as error:
                 self._refuse(kind, name, error.message)
         return {"class_name": kind, "config": made}
@@ -115,16 +115,16 @@ class _Converting:
                 config["name"] = config["name"].removeprefix("forward_")
             return inner
         if key == "backward_layer":
-            return None  # made of the other one, as Keras does where none is given
+            return None  # Keras derives it from the other one
         if key == "reset_after" and value:
             raise UnconvertibleError(
-                "reset_after=True, which is Keras' default, is not there\n"
+                "reset_after=True, Keras' default, is not supported\n"
                 "    Try: a graph model (--tfjs), which needs no such layer"
             )
         if key == "padding" and value == "causal":
-            raise UnconvertibleError("padding='causal' is not there")
+            raise UnconvertibleError("padding='causal' is not supported")
         if kind == "Softmax" and isinstance(value, list):
-            raise UnconvertibleError(f"axis={value!r}, more than one axis")
+            raise UnconvertibleError(f"axis={value!r} must be a single axis")
         return list(value) if isinstance(value, tuple) else value
 
     def _refuse(self, kind: str, name: str, reason: str) -> None:
@@ -134,7 +134,7 @@ class _Converting:
 
 
 def _defaults(kind: str) -> dict[str, Any]:
-    """The values that Keras takes where an argument is not given."""
+    """The default values of a Keras layer's arguments."""
     cls = getattr(keras_layers, kind, None)
     if cls is None:
         return {}
@@ -161,7 +161,7 @@ def _dtype(value: Any) -> str:
     if isinstance(value, Mapping):
         value = value.get("config", {}).get("name")
     if value not in ("float32", "int32", "bool", "string", None):
-        raise UnconvertibleError(f"dtype {value!r} is not there")
+        raise UnconvertibleError(f"dtype {value!r} is not supported")
     return str(value or "float32")
 
 
@@ -176,14 +176,14 @@ def _activation(value: Any) -> str:
             if isinstance(value, str)
             else getattr(value, "get", lambda _: value)("class_name")
         )
-        raise UnconvertibleError(f"activation {told!r} is not there, or is another one")
+        raise UnconvertibleError(f"activation {told!r} is not supported")
     return found
 
 
 def _node(node: Any, models: set[str]) -> list[Any]:
     """A call of a layer as [[layer, call, output, keywords], …]."""
     if not isinstance(node, Mapping):
-        raise UnconvertibleError("is called in a way that is not known")
+        raise UnconvertibleError("is called in an unknown form")
     kwargs = {
         key: value
         for key, value in node.get("kwargs", {}).items()
@@ -191,7 +191,7 @@ def _node(node: Any, models: set[str]) -> list[Any]:
     }
     args = node.get("args", [])
     if kwargs:
-        raise UnconvertibleError(f"is called with {', '.join(kwargs)}, which is not read")
+        raise UnconvertibleError(f"is called with {', '.join(kwargs)}, which is not supported")
     if len(args) != 1:
         raise UnconvertibleError("is called with several arguments")
     tensors = args[0] if isinstance(args[0], list) else [args[0]]
@@ -200,19 +200,19 @@ def _node(node: Any, models: set[str]) -> list[Any]:
 
 def _history(tensor: Any) -> list[Any]:
     if not isinstance(tensor, Mapping) or tensor.get("class_name") != "__keras_tensor__":
-        raise UnconvertibleError("is called with something that no layer gives")
+        raise UnconvertibleError("is called with a value that is no layer's output")
     return list(tensor["config"]["keras_history"])
 
 
 def _place(place: list[Any], models: set[str]) -> list[Any]:
-    """A model inside has been called once before: when it was made."""
+    """The reference to a layer's output; a nested model has an earlier call, at its creation."""
     layer, call, output = place
     return [layer, call + (layer in models), output]
 
 
 def _places(value: Any, models: set[str]) -> list[Any]:
     if isinstance(value, Mapping):
-        raise UnconvertibleError("has inputs or outputs by name, where a list is wanted")
+        raise UnconvertibleError("has inputs or outputs by name, must have a list of them")
     if value and isinstance(value[0], str):
         value = [value]
     return [_place(list(one), models) for one in value]

@@ -1,6 +1,6 @@
 """The layers of @tensorflow/tfjs-layers 4.22.0, with the arguments that each reads.
 
-What is not listed is not read there, and must be what Keras takes by default.
+Arguments that are not listed are ignored there, and must have Keras' default.
 """
 
 _CONV = "filters kernel_size strides padding data_format dilation_rate activation use_bias"
@@ -67,9 +67,9 @@ _TEXT = {
     "Rescaling": "scale offset",
 }
 LAYERS: dict[str, frozenset[str]] = {name: frozenset(keys.split()) for name, keys in _TEXT.items()}
-# Keras' names of arguments that have others there.
+# Keras' names of arguments -> their names there.
 RENAMED = {("LeakyReLU", "negative_slope"): "alpha"}
-# Keras' names of functions -> those there, whose words are joined by the reader.
+# Keras' names of functions -> their names there, in words that the reader joins.
 ACTIVATIONS = {
     "linear": "linear",
     "relu": "relu",

@@ -1,4 +1,4 @@
-"""Layers models of TensorFlow.js as Keras models: what tensorflowjs or JavaScript wrote."""
+"""Layers models of TensorFlow.js, written by tensorflowjs or JavaScript, as Keras models."""
 
 import os
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ from pinnace.keras.saving import older_configs
 
 
 def load_layers(path: str | os.PathLike[str]) -> Model:
-    """A layers model of TensorFlow.js as a Keras model, with its weights.
+    """Load a layers model of TensorFlow.js as a Keras model with its weights.
 
     Args:
         path: `model.json`, or its folder.
 
     Raises:
-        NotFoundError: there is none.
-        DataLossError: it is damaged, or weights are missing.
-        InvalidArgumentError: it is no layers model, or has layers that Keras does not have.
+        NotFoundError: the file does not exist.
+        DataLossError: the file is damaged, or weights are missing.
+        InvalidArgumentError: it is not a layers model, or has layers that Keras lacks.
     """
     file, content = read_content(path)
     where = str(file)
     if kind_of(content) != LAYERS:
-        raise InvalidArgumentError(f"{where} is a graph model, without layers")
+        raise InvalidArgumentError(f"{where} is a graph model, must be a layers model")
     topology = content["modelTopology"]
     config = topology.get("model_config", topology)
     if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
@@ -49,7 +49,7 @@ def load_layers(path: str | os.PathLike[str]) -> Model:
 
 
 def _completed(config: Any) -> Any:
-    """The configuration with the entries that TensorFlow.js leaves out where it has no choice."""
+    """The configuration with entries that TensorFlow.js omits."""
     if isinstance(config, list):
         return [_completed(one) for one in config]
     if not isinstance(config, dict):
@@ -64,12 +64,12 @@ def _assign(variables: Mapping[str, Any], weights: Mapping[str, Any], where: str
     found = dict(weights)
     for name in weights:
         if name not in variables:
-            # The name of a cell may stand in it.
+            # It may contain the name of a cell.
             parts = name.split("/")
             found["/".join((*parts[:-2], parts[-1]))] = found.pop(name)
     missing = [name for name in variables if name not in found]
     if missing:
-        raise DataLossError(f"{where}: no weights for {', '.join(missing[:5])}")
+        raise DataLossError(f"{where}: there are no weights for {', '.join(missing[:5])}")
     unknown = [name for name in found if name not in variables]
     if unknown:
         raise InvalidArgumentError(f"{where}: no layer has the weights {', '.join(unknown[:5])}")
@@ -77,7 +77,7 @@ def _assign(variables: Mapping[str, Any], weights: Mapping[str, Any], where: str
         array = np.asarray(found[name])
         if tuple(array.shape) != tuple(variable.shape):
             raise InvalidArgumentError(
-                f"{where}: weight {name!r} has the shape {list(array.shape)}, its layer wants "
+                f"{where}: weight {name!r} has the shape {list(array.shape)}, its layer needs "
                 f"{list(variable.shape)}"
             )
         variable.assign(array.astype(variable.dtype.as_numpy_dtype))

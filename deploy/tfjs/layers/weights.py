@@ -1,4 +1,4 @@
-"""The names that weights have in a layers model."""
+"""The names of weights in a layers model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,10 +7,10 @@ from pinnace.framework.errors import InvalidArgumentError
 
 
 def named_weights(model: Any) -> dict[str, Any]:
-    """The variables of a Keras model by the names that TensorFlow.js looks for.
+    """The variables of a Keras model by the names that TensorFlow.js uses.
 
     Raises:
-        InvalidArgumentError: two have one name.
+        InvalidArgumentError: two variables have the same name.
     """
     found: dict[str, Any] = {}
     for name, variable in _names(model):
@@ -33,14 +33,14 @@ def _names(model: Any) -> Iterator[tuple[str, Any]]:
                 for variable in part.weights:
                     yield f"{layer.name}/{way}_{base}/{_own_name(variable)}", variable
         else:
-            # Cells and wrapped layers give no part of the name.
+            # Cells and wrapped layers are not part of the name.
             for variable in layer.weights:
                 if "seed_generator" not in variable.path:
                     name = _OTHERS.get((type(layer).__name__, _own_name(variable)))
                     yield f"{layer.name}/{name or _own_name(variable)}", variable
 
 
-# What Keras 3 calls otherwise.
+# Weights that Keras 3 renamed.
 _OTHERS = {("DepthwiseConv2D", "kernel"): "depthwise_kernel"}
 
 

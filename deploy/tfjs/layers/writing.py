@@ -33,7 +33,7 @@ from pinnace.functions.tracing import trace
 from pinnace.keras import registry
 from pinnace.keras.models.model import Model
 
-# The form of the configuration: readers tell by it that it is not that of Keras 3.
+# The version in the configuration, by which readers distinguish it from Keras 3.
 _FORM = "2.15.0"
 
 
@@ -54,32 +54,32 @@ def export_layers(
 ) -> TfjsReport:
     """Write a Keras model as a layers model of TensorFlow.js, which can be trained there.
 
-    Weights, and all that inference needs, are written; initialisers, regularisers, constraints and
-    the optimizer are not.
+    Weights, and everything that inference needs, are written; initialisers, regularisers,
+    constraints and the optimizer are not.
 
     Args:
         model: a sequential or functional model, or its `.keras` or `.h5` file.
-        folder: gets `model.json` and the weights in shards; what it held before is replaced.
-        quantize: how weights of float32 are stored, see `export`.
-        shard_bytes: the size of a file of weights.
-        verify: whether TensorFlow.js is asked to load the model and to give the same outputs.
+        folder: the folder for `model.json` and the weight shards; an earlier model is replaced.
+        quantize: the storage of float32 weights, see `export`.
+        shard_bytes: the size of a weight file.
+        verify: whether to run the model in TensorFlow.js and compare the outputs.
         runtime: see `export`.
-        sample: inputs to compare on, by the names of the input layers; None draws some.
-        report: a `.json` or `.md` file that tells the same as what is returned.
-        verify_timeout_s: the longest that one run of the check may take, in seconds.
-        page: whether the folder gets a page, too, see `export`.
-        labels: of the page, see `export`.
-        normalization: of the page, see `export`.
+        sample: inputs to compare on, by the names of the input layers; None draws random ones.
+        report: a `.json` or `.md` file for the report.
+        verify_timeout_s: the time limit of one run of the comparison, in seconds.
+        page: whether to add a web page, see `export`.
+        labels: for the page, see `export`.
+        normalization: for the page, see `export`.
 
     Returns:
-        What was written and how well it agrees.
+        The files written, and how well the results agree.
 
     Raises:
-        UnimplementedError: layers, or arguments of them, that TensorFlow.js does not have.
-        NotFoundError: TensorFlow.js is not there for the page, or not where `runtime` says.
-        InvalidArgumentError: a wrong option, or no Keras model.
-        FailedPreconditionError: the folder holds other things.
-        InternalError: what was made differs from the model. Nothing is written.
+        UnimplementedError: the model has layers or arguments that TensorFlow.js lacks.
+        NotFoundError: TensorFlow.js is not installed for the page, or `runtime` does not have it.
+        InvalidArgumentError: an option is wrong, or `model` is not a Keras model.
+        FailedPreconditionError: the folder contains other files.
+        InternalError: the results differ from the model's. Nothing is written.
     """
     check_options(quantize, shard_bytes)
     check_page_options(page=page, labels=labels, normalization=normalization)
@@ -148,13 +148,13 @@ def _write_page(
     """Write the page.
 
     Args:
-        stage: the folder.
+        stage: the model's folder.
         program: the model.
-        read: the same with the weights that are in the folder.
-        node: leaves out runs that TensorFlow.js does not take; None leaves out none.
+        read: the model with the weights in the folder.
+        node: Node, to leave out runs that TensorFlow.js does not take; None keeps all.
         sample: inputs to show.
-        options: what else it needs.
-        kind: how the weights are stored.
+        options: the page's options.
+        kind: the storage of the weights.
     """
     with reference(plain=True):
         runs = list(runs_of(read, sample))
@@ -174,13 +174,13 @@ def _model_of(model: object) -> Model:
         place = Path(model)
         if place.suffix.lower() not in (".keras", ".h5", ".hdf5"):
             raise InvalidArgumentError(
-                f"export: a layers model is made of Keras layers, which {os.fspath(model)!r} does "
-                "not hold\n  Try: a .keras or .h5 file, or a graph model (--tfjs)"
+                f"export: a layers model needs Keras layers, which {os.fspath(model)!r} does "
+                "not have\n  Try: a .keras or .h5 file, or a graph model (--tfjs)"
             )
         model = load_model(place, compile=False)
     if not isinstance(model, Model):
         raise InvalidArgumentError(
-            f"export: a layers model is made of a Keras model, got {type(model).__name__}"
+            f"export: a layers model needs a Keras model, got {type(model).__name__}"
         )
     if not model.built:
         raise InvalidArgumentError(
@@ -190,7 +190,7 @@ def _model_of(model: object) -> Model:
 
 
 def program_of(model: Any, limit_s: float) -> Program:
-    """The model as a function of its inputs, by the names of its input layers."""
+    """The model as a function of its inputs, named after its input layers."""
     from dataclasses import replace
 
     names = [_input_name(one) for one in model.inputs]

@@ -1,8 +1,8 @@
 """Translates each op of StableHLO to nodes of this library.
 
 `translation.Translation` goes through a module; `registry.LOWERINGS` has a function per op, in the
-file of its subject. `operands` says how a value is known meanwhile: a broadcast is left out where
-NumPy's rules do it, and arithmetic on sizes is done on sizes.
+file of its subject. `operands` represents values during translation: broadcasts that NumPy's rules
+imply are omitted, and arithmetic on sizes is done on sizes.
 """
 
 from pinnace.saved_model.stablehlo.lowering import (

@@ -57,9 +57,9 @@ for _name, _op in UNARY.items():
 
 
 def _by_parts(call: Call) -> Sequence[Operand]:
-    """An op as the module says that it is made."""
+    """Translate an op by the decomposition in the module."""
     if call.operation.name != "composite":
-        call.refuse("of this type it is not translated")
+        call.refuse("it is not translated for this dtype")
     return call.translation.call(call.operation.text("decomposition"), call.operands)
 
 

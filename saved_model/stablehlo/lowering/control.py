@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @lowers("call", elementwise=False)
 def lower_call(call: Call) -> Sequence[Operand]:
-    """A function of the module."""
+    """A call of a function of the module."""
     return call.translation.call(call.operation.text("callee"), call.operands)
 
 
@@ -39,9 +39,9 @@ def lower_composite(call: Call) -> Sequence[Tensor | Operand] | Tensor | Operand
 
 @lowers("while")
 def lower_while(call: Call) -> Sequence[Operand]:
-    """A body while a condition is true."""
+    """A loop, whose body runs while its condition is true."""
     if not call.operands:
-        call.refuse("a loop without variables does nothing or never ends")
+        call.refuse("a loop without variables would do nothing or never end")
     loop = _Loop(call, call.operation.region(0), call.operation.region(1))
     variables, shapes = loop.variables()
     results: Sequence[Tensor] = while_loop(
@@ -51,18 +51,18 @@ def lower_while(call: Call) -> Sequence[Operand]:
 
 
 class _Loop:
-    """A loop that is translated.
+    """A loop under translation.
 
     Args:
         call: the op.
         condition: its first region.
-        body: its second.
+        body: its second region.
     """
 
     def __init__(self, call: Call, condition: Block, body: Block) -> None:
         self._call, self._condition, self._body = call, condition, body
         self._operands = call.operands
-        # None if it is not one that counts.
+        # None if the loop does not count.
         self._scan = scan_of(call.translation, condition, body, call.operands)
         self._written = {} if self._scan is None else self._scan.written
         self._products = {} if self._scan is None else self._scan.products
@@ -70,7 +70,7 @@ class _Loop:
         self._states: dict[int, int] = {}
 
     def variables(self) -> tuple[list[Tensor], list[Shape]]:
-        """What it starts with, and the shapes that it has throughout."""
+        """The initial values of the loop variables, and their shape invariants."""
         found = [operand.full for operand in self._operands]
         shapes = [Shape(value.tensor.shape) for value in self._body.arguments]
         for place in self._written:
@@ -125,7 +125,7 @@ class _Loop:
 
 
 def _of_shape(x: Tensor, shape: Shape) -> Tensor:
-    """A loop variable, of which the module knows sizes that the tensor does not tell."""
+    """Return a loop variable with the sizes that the module knows and the tensor does not."""
     known = zip(x.shape, shape, strict=True)
     told = all(n is not None or wanted is None for n, wanted in known)
     return x if told else op("EnsureShape", x, shape=shape)
@@ -139,10 +139,10 @@ def _branch(call: Call, block: Block) -> Callable[[], Any]:
 def lower_case(call: Call) -> Sequence[Tensor]:
     """One of several branches; an index out of range selects the last."""
     if not call.operation.regions:
-        call.refuse("it has no branches")
+        call.refuse("it must have at least one branch")
     index = as_type(call.full(0), dtypes.int32)
     if not call.operation.results:
-        call.refuse("branches without results have effects")
+        call.refuse("branches without results are not translated, since they have effects")
     branches = [_branch(call, block) for block in call.operation.regions]
     results: Sequence[Tensor] = switch_case(index, branches)
     return results

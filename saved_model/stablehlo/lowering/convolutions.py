@@ -38,16 +38,16 @@ class Layout(NamedTuple):
 
 @lowers("convolution")
 def lower_convolution(call: Call) -> Operand:
-    """Products of windows with a kernel, summed."""
+    """A convolution: the products of windows with a kernel, summed."""
     return _convolution(call, call.operation.pairs("padding"))
 
 
 @lowers("dynamic_conv")
 def lower_dynamic_conv(call: Call) -> Operand:
-    """As `convolution`, with padding from an operand."""
+    """`convolution` with the padding as an operand."""
     padding = call.operand(2).known
     if padding is None or not all(isinstance(n, int) for n in padding.ravel()):
-        call.refuse("padding that is computed is not translated")
+        call.refuse("computed padding is not translated")
     flat = [int(n) for n in padding.ravel()]
     return _convolution(call, tuple(zip(flat[::2], flat[1::2], strict=True)))
 
@@ -69,7 +69,7 @@ def _convolution(call: Call, padding: tuple[tuple[int, int], ...]) -> Operand:
     x, kernel = call.operand(0), call.operand(1)
     for layout, rank in zip(layouts, (x.rank, kernel.rank, x.rank), strict=True):
         if sorted(layout.order) != list(range(rank)):
-            call.refuse("its axes are none of its operands")
+            call.refuse("its dimension numbers are not the axes of its operands")
     windows = Windows(
         (1,) * len(layouts[0].spatial),
         operation.integers("window_strides"),
@@ -89,7 +89,7 @@ def _convolution(call: Call, padding: tuple[tuple[int, int], ...]) -> Operand:
     groups = operation.integer("feature_group_count")
     batches = operation.integer("batch_group_count")
     if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
-        call.refuse("its groups are none")
+        call.refuse("its group counts must be at least 1, and one of them must be 1")
     if batches > 1:
         image, groups = _batches_as_features(call, image, batches), batches
     found = _grouped(call, image, weights, windows, groups)
@@ -104,14 +104,14 @@ def _computed_in(dtype: DType) -> DType:
 
 
 def _batches_as_features(call: Call, image: Operand, groups: int) -> Operand:
-    """Move groups of the batch to groups of features."""
+    """Move batch groups to feature groups."""
     batch, rank, features = image.shape[0], image.rank, image.shape[-1]
     each = call.translation.sizes.combined("divide", batch, groups)
     if each is None or (isinstance(batch, int) and batch % groups):
-        call.refuse("its batch is not one of so many groups")
+        call.refuse("its batch size is not a multiple of its batch_group_count")
     wider = call.translation.sizes.combined("multiply", features, groups)
     if wider is None:
-        call.refuse("its channels are too many")
+        call.refuse("it has too many channels")
     wide = reshaped(image.full, [groups, each, *image.shape[1:]])
     turned = op("Transpose", wide, [*range(1, rank), 0, rank])
     shape: list[Dim] = [each, *image.shape[1:-1], wider]
@@ -165,24 +165,24 @@ def _grouped(call: Call, image: Operand, kernel: Operand, windows: Windows, grou
 
 
 def _checked(call: Call, image: Operand, kernel: Operand, groups: int) -> list[int]:
-    """The sizes of a kernel along the axes of space, if it is one for the image."""
+    """Return a kernel's sizes along the spatial axes, after checking it against the image."""
     rank = image.rank - 2
     if rank > 3:
-        call.refuse(f"over {rank} axes it is not translated")
+        call.refuse(f"it is not translated for {rank} spatial axes")
     window = [n for n in kernel.shape[:rank] if isinstance(n, int)]
     channels, outputs = kernel.shape[-2], kernel.shape[-1]
     if len(window) != rank or (groups > 1 and not isinstance(outputs, int)):
-        call.refuse("a kernel of an unknown size is not translated")
+        call.refuse("a kernel of unknown size is not translated")
     held = call.translation.sizes.combined("multiply", channels, groups)
     if isinstance(held, int) and isinstance(image.shape[-1], int) and held != image.shape[-1]:
-        call.refuse("its groups are none of its channels")
+        call.refuse("its groups do not match its channels")
     if isinstance(outputs, int) and outputs % groups:
-        call.refuse("its groups are none of its channels")
+        call.refuse("its groups do not match its channels")
     return window
 
 
 def _places(call: Call, image: Sequence[Dim], windows: Windows, window: Sequence[int]) -> list[Dim]:
-    """The sizes of the result along the axes of space."""
+    """The sizes of the result along the spatial axes."""
     sizes = call.translation.sizes
     found: list[Dim] = []
     for axis, size in enumerate(image[1:-1]):
@@ -200,7 +200,7 @@ def _padding(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> dict[str, object]:
-    """The padding by its name, where it has one: layers of Keras are then known as such."""
+    """The padding as attributes; by name where possible, as Keras layers have it."""
     if all(pair == (0, 0) for pair in padding):
         return {"padding": "VALID"}
     same = True

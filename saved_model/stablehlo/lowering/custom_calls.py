@@ -25,12 +25,12 @@ _MOST_TEXT = 1000
 
 @lowers("custom_call")
 def lower_custom_call(call: Call) -> Result:
-    """A call of something outside, by its name."""
+    """A call of an external function, by its name."""
     name = call.operation.text("call_target_name")
     known = LOWERINGS.get(f"custom_call {name}")
     if known is None:
         call.refuse(
-            f"{name[:200]!r} is code outside of the module, which is not run here\n"
+            f"{name[:200]!r} is code outside the module, which is not run\n"
             "  Try: the model exported without it"
         )
     return known(call)
@@ -46,7 +46,7 @@ def lower_custom_call(call: Call) -> Result:
     "custom_call LayoutConstraint",
 )
 def lower_note(call: Call) -> Sequence[Operand]:
-    """An annotation of devices, of which there is one: returns the operands."""
+    """An annotation for several devices: returns the operands, since there is one device."""
     return call.operands
 
 
@@ -69,7 +69,7 @@ def lower_shape_assertion(call: Call) -> Sequence[Operand]:
 
 
 def constant_text(text: str) -> Tensor:
-    """A text as a scalar."""
+    """A string as a scalar."""
     return constant_of(text, dtypes.string)
 
 
@@ -80,13 +80,13 @@ def lower_call_of_tensorflow(call: Call) -> Sequence[Tensor]:
     index = settings.get("called_index") if isinstance(settings, dict) else None
     functions = call.translation.functions
     if not isinstance(index, int) or not 0 <= index < len(functions):
-        call.refuse("it names no function of TensorFlow")
+        call.refuse("it must name a TensorFlow function")
     if settings is not None and settings.get("has_token_input_output"):  # type: ignore[union-attr]
-        call.refuse("functions of TensorFlow that have effects are not called")
+        call.refuse("TensorFlow functions with ordered effects are not called")
     function = functions[index].graph
     wanted = [value.dtype for value in function.inputs]
     if [operand.dtype for operand in call.operands] != wanted:
-        call.refuse("a function of TensorFlow is called with other types than it takes")
+        call.refuse("the operands' dtypes must be those of the TensorFlow function")
     stateful = bool(function.effects)
     kind = STATEFUL_PARTITIONED_CALL if stateful else PARTITIONED_CALL
     return ops(
@@ -99,5 +99,5 @@ def lower_call_of_tensorflow(call: Call) -> Sequence[Tensor]:
 
 @lowers("partition_id", "replica_id")
 def lower_number_of_device(call: Call) -> Tensor:
-    """0: there is one device."""
+    """0, since there is one device."""
     return constant(0, call.dtype)

@@ -62,7 +62,7 @@ _COMPARISONS = {
     "LE": "LessEqual",
     "LT": "Less",
 }
-# Types of few bits, which are computed with as larger ones.
+# Narrow types, and the wider ones in which they are computed.
 _WIDER = {
     **dict.fromkeys(
         (
@@ -83,7 +83,7 @@ def bits_of(dtype: DType) -> int:
 
 
 def widened(x: Tensor) -> Tensor:
-    """A tensor in a type that can be computed with."""
+    """A tensor cast to a type that supports arithmetic."""
     wider = _WIDER.get(x.dtype)
     return x if wider is None else op("Cast", x, DstT=wider)
 
@@ -111,7 +111,7 @@ def each(compute: Callable[..., Tensor], operands: Sequence[Operand]) -> Operand
 
 
 def _computed_now(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """An elementwise function of numbers that are known: the constant that it gives."""
+    """Return an elementwise function that folds known numbers to a constant."""
 
     def known(*numbers: Tensor) -> Tensor:
         arrays = [node.attrs["value"] for node in map(node_of, numbers) if node is not None]
@@ -201,7 +201,7 @@ def lower_abs(call: Call) -> Operand:
 
 @lowers("negate", elementwise=True)
 def lower_negate(call: Call) -> Operand:
-    """For unsigned numbers modulo 2^n, as processors do."""
+    """Negation, modulo 2^n for unsigned integers."""
 
     def compute(x: Tensor) -> Tensor:
         return op("Sub", constant(0, x.dtype), x) if x.dtype.is_unsigned else op("Neg", x)
@@ -211,7 +211,7 @@ def lower_negate(call: Call) -> Operand:
 
 @lowers("sign", elementwise=True)
 def lower_sign(call: Call) -> Operand:
-    """NaN and -0 stay."""
+    """The sign; NaN and -0 are unchanged."""
 
     def compute(x: Tensor) -> Tensor:
         if x.dtype.is_unsigned:
@@ -226,7 +226,7 @@ def lower_sign(call: Call) -> Operand:
 
 @lowers("round_nearest_afz", elementwise=True)
 def lower_round(call: Call) -> Operand:
-    """Halves go away from zero."""
+    """Rounding; halves are rounded away from zero."""
 
     def compute(x: Tensor) -> Tensor:
         # The largest number below a half: 0.5 itself would round numbers just below a half up.
@@ -275,19 +275,19 @@ def lower_imag(call: Call) -> Operand:
 
 @lowers("complex", elementwise=True)
 def lower_complex(call: Call) -> Operand:
-    """A complex number from its parts."""
+    """A complex number from its real and imaginary parts."""
     return each(lambda x, y: op("Complex", x, y, Tout=call.dtype), call.operands)
 
 
 def _divisor(y: Tensor) -> tuple[Tensor, Tensor]:
-    """Where a divisor is zero, and the divisor without zeros."""
+    """A mask of the zeros of a divisor, and the divisor with 1 in their place."""
     zero = op("Equal", y, constant(0, y.dtype))
     return zero, op("SelectV2", zero, constant(1, y.dtype), y)
 
 
 @lowers("divide", elementwise=True)
 def lower_divide(call: Call) -> Operand:
-    """Integers are truncated; division by zero gives all ones, as in XLA."""
+    """Division: integers are truncated; division by zero gives all ones, as in XLA."""
     sizes = call.translation.sizes.arithmetic("divide", call.operand(0), call.operand(1))
     if sizes is not None:
         return sizes
@@ -310,7 +310,7 @@ def lower_divide(call: Call) -> Operand:
 
 @lowers("remainder", elementwise=True)
 def lower_remainder(call: Call) -> Operand:
-    """With the dividend's sign; for a zero divisor it is the dividend."""
+    """The remainder, with the dividend's sign; the dividend itself for a divisor of zero."""
     sizes = call.translation.sizes.arithmetic("remainder", call.operand(0), call.operand(1))
     if sizes is not None:
         return sizes
@@ -331,7 +331,7 @@ def lower_remainder(call: Call) -> Operand:
 
 @lowers("power", elementwise=True)
 def lower_power(call: Call) -> Operand:
-    """Integers to a negative power are 0, except for those of 1 and -1."""
+    """A power: integers to a negative power are 0, except for bases 1 and -1."""
 
     def compute(x: Tensor, y: Tensor) -> Tensor:
         if not x.dtype.is_integer or x.dtype.is_unsigned:
@@ -368,19 +368,19 @@ def _shift(call: Call, tensorflow_op: str, *, arithmetic: bool) -> Operand:
 
 @lowers("shift_left", elementwise=True)
 def lower_shift_left(call: Call) -> Operand:
-    """The result is 0 if the shift count is at least the number of bits."""
+    """A left shift; 0 if the shift count is at least the number of bits."""
     return _shift(call, "LeftShift", arithmetic=False)
 
 
 @lowers("shift_right_logical", elementwise=True)
 def lower_shift_right_logical(call: Call) -> Operand:
-    """Zeros come in from above."""
+    """A right shift that fills with zeros."""
     return _shift(call, "RightShift", arithmetic=False)
 
 
 @lowers("shift_right_arithmetic", elementwise=True)
 def lower_shift_right_arithmetic(call: Call) -> Operand:
-    """The sign comes in from above."""
+    """A right shift that fills with the sign bit."""
     return _shift(call, "RightShift", arithmetic=True)
 
 
@@ -400,7 +400,7 @@ def lower_popcnt(call: Call) -> Operand:
 
 @lowers("count_leading_zeros", elementwise=True)
 def lower_count_leading_zeros(call: Call) -> Operand:
-    """The bits above the highest that is set: those that stay unset once it fills all below."""
+    """The number of leading zeros: bits still 0 after the highest 1 has filled all below it."""
 
     def compute(x: Tensor) -> Tensor:
         bits = _unsigned(x)
@@ -415,7 +415,7 @@ def lower_count_leading_zeros(call: Call) -> Operand:
 
 @lowers("select", elementwise=True)
 def lower_select(call: Call) -> Operand:
-    """The second where the first is true, else the third."""
+    """The second operand where the first is true, else the third."""
     chosen, x, y = (call.operand(index) for index in range(3))
     known = start_value(chosen)
     if known is not None and chosen.is_uniform:
@@ -425,7 +425,7 @@ def lower_select(call: Call) -> Operand:
 
 @lowers("clamp", elementwise=True)
 def lower_clamp(call: Call) -> Operand:
-    """Clamped between two bounds, of which the upper one takes precedence."""
+    """A tensor clamped to bounds, of which the upper one takes precedence."""
     low, x, high = (call.operand(index) for index in range(3))
     upper = call.translation.sizes.arithmetic("maximum", x, low)
     sizes = None if upper is None else call.translation.sizes.arithmetic("minimum", upper, high)
@@ -443,7 +443,7 @@ def ordered_bits(x: Tensor) -> Tensor:
 
 
 def _decided(direction: str, x: Operand, y: Operand) -> bool | None:
-    """A comparison of two sizes whose bounds tell its result."""
+    """The result of comparing two sizes if their bounds determine it, else None."""
     if x.known is None or y.known is None or x.rank or y.rank:
         return None
     here, there = bounds_of(x.known.item()), bounds_of(y.known.item())
@@ -490,7 +490,7 @@ def lower_convert(call: Call) -> Operand:
 
 
 def converted(x: Tensor, dtype: DType) -> Tensor:
-    """A tensor as numbers of another type."""
+    """A tensor converted to another dtype."""
     if x.dtype is dtype:
         return x
     if dtype is dtypes.bool:
@@ -516,14 +516,14 @@ def lower_reduce_precision(call: Call) -> Operand:
     exponent = call.operation.integer("exponent_bits")
     mantissa = call.operation.integer("mantissa_bits")
     if not exponent >= 1 or not mantissa >= 0:
-        call.refuse(f"there are no numbers of {exponent} and {mantissa} bits")
+        call.refuse(f"it must have exponent bits, got {exponent} and {mantissa} of the mantissa")
 
     def compute(x: Tensor) -> Tensor:
         if x.dtype is dtypes.float32:
             return _rounded(x, exponent, mantissa)
         if x.dtype in {dtypes.bfloat16, dtypes.float16}:
             return as_type(_rounded(as_type(x, dtypes.float32), exponent, mantissa), x.dtype)
-        return call.refuse(f"of {x.dtype.name} it is not translated")
+        return call.refuse(f"it is not translated for {x.dtype.name}")
 
     return _elementwise(call, compute)
 

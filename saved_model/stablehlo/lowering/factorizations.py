@@ -34,12 +34,12 @@ def _succeeded(call: Call, index: int) -> Tensor:
     """LAPACK's status: 0 for success."""
     shape = call.result(index).shape
     if any(n is None for n in shape):
-        call.refuse("a batch of matrices of an unknown number is not translated")
+        call.refuse("a batch of unknown size is not translated")
     return op("Fill", [n or 0 for n in shape], constant(0, dtypes.int32))
 
 
 def _counted(count: int) -> Tensor:
-    """0, 1, 2, … up to a number."""
+    """0, 1, 2, … below a number."""
     zero, one = constant(0, dtypes.int32), constant(1, dtypes.int32)
     return op("Range", zero, constant(count, dtypes.int32), one)
 
@@ -93,7 +93,7 @@ def lower_triangular_solve(call: Call) -> Tensor:
     words = {"NO_TRANSPOSE": "N", "TRANSPOSE": "T", "ADJOINT": "C"}
     turned = words.get(operation.text("transpose_a"))
     if turned is None:
-        call.refuse("its matrix is neither as it is nor transposed")
+        call.refuse("its transpose_a is invalid")
     return _solved(
         call.full(0),
         call.full(1),
@@ -147,7 +147,7 @@ def lower_gesdd(call: Call) -> Sequence[Tensor]:
 def _zeros(call: Call, index: int) -> Tensor:
     kind = call.result(index)
     if any(n is None for n in kind.shape):
-        call.refuse("a batch of matrices of an unknown number is not translated")
+        call.refuse("a batch of unknown size is not translated")
     return op("Fill", [n or 0 for n in kind.shape], constant(0, kind.dtype))
 
 
@@ -158,12 +158,12 @@ def _real(x: Tensor, call: Call, index: int) -> Tensor:
 
 @lowers(*_lapack("getrf"))
 def lower_getrf(call: Call) -> Sequence[Tensor]:
-    """Triangular factors, and for each row the one that it was exchanged with, counted from 1."""
+    """Triangular factors, and for each row the number of the row exchanged with it, from 1."""
     x = call.full(0)
     count = call.result(1).shape[-1]
     rows = x.shape[-2]
     if rows is None or count is None or any(n is None for n in x.shape):
-        call.refuse("matrices of an unknown size are not translated")
+        call.refuse("matrices of unknown size are not translated")
     square = rows == x.shape[-1]
     if not square:
         return _eliminated(call, x, rows, count)
@@ -174,7 +174,7 @@ def lower_getrf(call: Call) -> Sequence[Tensor]:
 
 
 def _swaps_of(order: Tensor, count: int) -> Tensor:
-    """The exchanges, one after the other, that bring rows into an order."""
+    """The exchanges that, one after the other, bring rows into an order."""
     batch, rows = order.shape
     numbers = _counted(rows or 0)
     start = op("BroadcastTo", numbers, op("Shape", order))
@@ -210,7 +210,7 @@ def _as_numbers(x: Tensor) -> Tensor:
 
 
 def _eliminated(call: Call, x: Tensor, rows: int, count: int) -> Sequence[Tensor]:
-    """For non-square matrices: column by column, with the largest element as pivot."""
+    """The factors of non-square matrices, column by column, with the largest element as pivot."""
     columns = x.shape[-1] or 0
     flat = op("Reshape", x, [-1, rows, columns])
     batch = flat.shape[0]
@@ -266,7 +266,7 @@ def lower_geqrf(call: Call) -> Sequence[Tensor]:
     """
     x = call.full(0)
     if any(n is None for n in x.shape):
-        call.refuse("matrices of an unknown size are not translated")
+        call.refuse("matrices of unknown size are not translated")
     rows, columns = x.shape[-2] or 0, x.shape[-1] or 0
     flat = op("Reshape", x, [-1, rows, columns])
     count = min(rows, columns)
@@ -320,7 +320,7 @@ def lower_orgqr(call: Call) -> Tensor:
     """Q from Householder reflections, applied to the identity matrix, the last one first."""
     x, taus = call.full(0), call.full(1)
     if any(n is None for n in (*x.shape, *taus.shape)):
-        call.refuse("matrices of an unknown size are not translated")
+        call.refuse("matrices of unknown size are not translated")
     rows, columns, count = x.shape[-2] or 0, x.shape[-1] or 0, taus.shape[-1] or 0
     flat = op("Reshape", x, [-1, rows, columns])
     scales = op("Reshape", taus, [-1, count])

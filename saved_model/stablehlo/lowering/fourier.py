@@ -19,7 +19,7 @@ def lower_fft(call: Call) -> Tensor:
     """A transform, forward or inverse, of complex or of real numbers."""
     length, kind = call.operation.integers("fft_length"), call.operation.text("fft_type")
     if len(length) not in _AXES:
-        call.refuse(f"over {len(length)} axes it is not translated")
+        call.refuse(f"it is not translated for {len(length)} axes")
     name = f"{kind}{_AXES[len(length)]}"
     if kind in {"FFT", "IFFT"}:
         return op(name, call.full(0))

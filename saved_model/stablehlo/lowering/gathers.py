@@ -32,10 +32,10 @@ def lower_gather(call: Call) -> Tensor | Operand:
 
 @lowers("dynamic_gather")
 def lower_dynamic_gather(call: Call) -> Tensor | Operand:
-    """As `gather`, with a size from an operand."""
+    """`gather` with the slice sizes as an operand."""
     window = known_dims(call.operand(2))
     if window is None:
-        call.refuse("slices whose sizes are computed are not translated")
+        call.refuse("computed slice sizes are not translated")
     return _gather(call, window)
 
 
@@ -53,12 +53,12 @@ def _gather(call: Call, window: Sequence[Dim]) -> Operand:
         for axis in operation.optional_integers("start_indices_batching_dims")
     ]
     if len(window) != x.rank or len(mapped) != indices.length or len(along) != len(batching):
-        call.refuse("its slices are none of its operand")
+        call.refuse("its slice sizes or index maps do not match its operands")
     check_axes(call, len(indices.batch), along)
     kept = [axis for axis in range(x.rank) if axis not in collapsed and axis not in batching]
     check_axes(call, len(indices.batch) + len(kept), offsets)
     if len(offsets) != len(kept):
-        call.refuse("its slices have other axes than its result")
+        call.refuse("the axes of its slices do not match offset_dims")
     result = _Result(indices.batch, [window[axis] for axis in kept], offsets)
     if _is_take(x, window, mapped, batching):
         return _take(call, x, indices, mapped[0], kept, result)
@@ -82,11 +82,11 @@ class _Result:
         self.shape = [sizes[index] for index in self.order]
 
     def of(self, tensor: Tensor, own: Sequence[int]) -> Operand:
-        """A tensor whose axes are these, in the result's order.
+        """Return the result, transposed from a tensor with the same axes in another order.
 
         Args:
-            tensor: it.
-            own: for each axis of the batch and of the slices, the tensor's axis.
+            tensor: the tensor.
+            own: the tensor's axis for each axis of the batch, then of the slices.
         """
         order = [own[index] for index in self.order]
         if order != sorted(order):
@@ -97,7 +97,7 @@ class _Result:
 def _is_take(
     x: Operand, window: Sequence[Dim], mapped: Sequence[int], batching: Sequence[int]
 ) -> bool:
-    """Whether full slices along one axis are taken, each by one index."""
+    """Whether each index takes a full slice along one axis."""
     return (
         len(mapped) == 1
         and not batching
@@ -157,7 +157,7 @@ def _slice(
 def _known_slice(
     call: Call, x: Operand, window: Sequence[Dim], mapped: Sequence[int]
 ) -> Operand | None:
-    """The slice at a position that is known: x[:, 1:-1] of an unknown batch is one."""
+    """The slice at a known position, such as x[:, 1:-1] with a batch of unknown size."""
     known = call.operand(1).known
     if known is None:
         return None
@@ -232,7 +232,7 @@ def _general(
 
 @lowers("torch_index_select")
 def lower_torch_index_select(call: Call) -> Tensor:
-    """Slices along an axis, for each index of the first axes."""
+    """Slices along an axis by indices, for each element of the batch axes."""
     return op(
         "GatherV2",
         call.full(0),

@@ -1,7 +1,7 @@
 """Functions that JAX writes as several ops and TensorFlow has as one: softmax, means, erfc.
 
-They are found where their last op is translated. Each is the same function of the same numbers,
-NaN and infinities included; sums may be rounded in another order.
+A pattern is matched when its last op is translated. The op that replaces it computes the same
+function, also of NaN and infinities; sums may be rounded in another order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EITHER_WAY = frozenset({"AddV2", "Mul"})
 
 
 def written(name: str, *operands: Tensor) -> Tensor:
-    """The result of an elementwise op of TensorFlow, or of one op for all that leads to it."""
+    """Return an elementwise op, or the one op that replaces the pattern it completes."""
     for formula in _FORMULAS.get(name, ()):
         argument = formula.argument(operands)
         if argument is not None:
@@ -38,7 +38,7 @@ def written(name: str, *operands: Tensor) -> Tensor:
 
 
 def _quotient(x: Tensor, y: Tensor) -> Tensor | None:
-    """A mean, also over windows, or a softmax."""
+    """A mean, a mean over windows, or a softmax; None if the quotient is none of them."""
     logits = _shifted_in(inputs_of(x, "Exp"))
     if logits is not None and _is_total(y, x):
         return op("Softmax", logits)
@@ -47,7 +47,7 @@ def _quotient(x: Tensor, y: Tensor) -> Tensor | None:
 
 
 def _logarithm(x: Tensor, y: Tensor) -> Tensor | None:
-    """The logarithm of a softmax."""
+    """The logarithm of a softmax, or None."""
     total = inputs_of(y, "Log")
     logits = None if total is None else _shifted(x)
     found = None if total is None or logits is None else reduction_of(total[0], keeps=True)
@@ -58,14 +58,14 @@ def _logarithm(x: Tensor, y: Tensor) -> Tensor | None:
 
 
 def _selected(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
-    """A leaky rectifier, or a choice by what is not so."""
+    """A leaky ReLU, or a selection without the negation of its condition; else None."""
     found = _leaky(chosen, x, y)
     contrary = None if found is not None else inputs_of(chosen, "LogicalNot")
     return found if contrary is None else written("SelectV2", contrary[0], y, x)
 
 
 def _leaky(chosen: Tensor, x: Tensor, y: Tensor) -> Tensor | None:
-    """x where it is not negative, otherwise a share of it."""
+    """A leaky ReLU: x where it is not negative, otherwise a multiple of x; else None."""
     share = inputs_of(y, "Mul")
     if share is None or x.dtype not in _EXACT:
         return None
@@ -87,7 +87,7 @@ _OTHERS: dict[str, Callable[..., Tensor | None]] = {
 
 
 def _mean(total: Tensor, count: Tensor) -> Tensor | None:
-    """A sum that is divided by how many there are."""
+    """A mean: a sum divided by the number of its elements; else None."""
     number = number_of(count) if total.dtype.is_floating else None
     if number is None:
         return None
@@ -120,7 +120,7 @@ def _shifted(x: Tensor) -> Tensor | None:
 
 
 def _is_total(x: Tensor, rows: Tensor) -> bool:
-    """Whether a tensor has the sum of each row."""
+    """Whether a tensor is the sum of each row."""
     found = reduction_of(x, keeps=True)
     return (
         found is not None
@@ -135,17 +135,17 @@ def _is_last(axes: Sequence[int], x: Tensor) -> bool:
 
 
 class _X:
-    """Stands for the argument in a formula."""
+    """Stands for the argument in a pattern."""
 
 
 class _Formula(NamedTuple):
-    """A function of one argument, as it is written.
+    """A function of one argument as a pattern of ops.
 
     Attributes:
-        op: TensorFlow's op for it.
-        operands: of the last op, each a number, `_X`, or an op with its operands.
-        path: operand by operand to a place of the argument.
-        dtypes: for which it is written so.
+        op: the TensorFlow op for it.
+        operands: those of the last op, each a number, `_X`, or an op with its operands.
+        path: the operand indices that lead from the last op to the argument.
+        dtypes: those for which the pattern occurs.
     """
 
     op: str
@@ -154,7 +154,7 @@ class _Formula(NamedTuple):
     dtypes: frozenset[DType] = _EXACT
 
     def argument(self, operands: Sequence[Tensor]) -> Tensor | None:
-        """What it is a function of here; None if it is not this function."""
+        """The argument x if the operands match the pattern, else None."""
         if operands[-1].dtype not in self.dtypes:
             return None
         first, *rest = self.path
@@ -168,7 +168,7 @@ class _Formula(NamedTuple):
 
 
 def _is(found: Tensor, wanted: Any, argument: Tensor) -> bool:
-    """Whether a tensor is what a formula says of the argument."""
+    """Whether a tensor matches a part of a pattern, given the argument."""
     if wanted is _X:
         return is_same(found, argument)
     if isinstance(wanted, float):
@@ -197,7 +197,7 @@ def _horner(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def _complement_of_error() -> _Formula:
-    """The formula into which MLIR's CHLO dialect expands erfc of float32.
+    """The pattern into which MLIR's CHLO dialect expands erfc of float32.
 
     Source:
         OpenXLA's StableHLO, ChloLegalizeToStablehloPass: Cephes' `erfcf` and `erff`.
@@ -229,11 +229,11 @@ def _complement_of_error() -> _Formula:
     return _Formula("Erfc", (("Less", size, 1.0), inner, tail), (0, 0, 0), kinds)
 
 
-# What is above 0 is out of the way of expm1, which may overflow.
+# Positive numbers are replaced by 0, since expm1 may overflow for them.
 _BELOW = ("Expm1", ("SelectV2", ("Greater", _X, 0.0), 0.0, _X))
 _SELU = 1.0507009873554804934193349852946
 _SELU_BELOW = 1.6732632423543772848170429916717
-# The last op of each.
+# Patterns by their last op.
 _FORMULAS = {
     "SelectV2": [
         _complement_of_error(),

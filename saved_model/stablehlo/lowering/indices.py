@@ -27,7 +27,7 @@ class Indices:
 
     Args:
         call: the op.
-        operand: what it takes.
+        operand: the tensor that is indexed.
         vector_axis: the axis of the vectors; one past the last if each index is a vector.
     """
 
@@ -51,12 +51,12 @@ class Indices:
         if self._tensor.dtype not in {dtypes.int32, dtypes.int64}:
             self._tensor = as_type(self._tensor, dtypes.int64)
         if not isinstance(length, int):
-            call.refuse("vectors of indices of an unknown length are not translated")
+            call.refuse("index vectors of unknown length are not translated")
         self.length = length
 
     @property
     def dtype(self) -> DType:
-        """int32 or int64."""
+        """The indices' dtype, int32 or int64."""
         return self._tensor.dtype
 
     def wide(self) -> Indices:
@@ -70,7 +70,7 @@ class Indices:
         return self._tensor if self._is_bare else self._tensor[..., index]
 
     def batch_axis(self, axis: int) -> int:
-        """The index of an indices' axis among the batch axes."""
+        """The position of an axis of the indices among the batch axes."""
         return axis - 1 if axis > self._vector_axis else axis
 
     def size(self, dim: Dim) -> Tensor:
@@ -106,4 +106,4 @@ def check_axes(call: Call, rank: int, *groups: Sequence[int]) -> None:
     """Check that axes are in range and unique."""
     named = [axis for group in groups for axis in group]
     if len(set(named)) != len(named) or any(not 0 <= axis < rank for axis in named):
-        call.refuse(f"axes {named} are not each one of {rank}")
+        call.refuse(f"axes {named} must be unique and below {rank}")

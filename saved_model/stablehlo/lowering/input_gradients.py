@@ -1,4 +1,4 @@
-"""Convolutions whose images are spread apart are the gradients of strided ones.
+"""Convolutions with dilated images, translated as gradients of strided convolutions.
 
 StableHLO writes a transposed convolution as one with zeros between the pixels (`lhs_dilation`).
 TensorFlow has an op for it, which computes no products with those zeros.
@@ -22,12 +22,12 @@ _OPS = {1: "Conv2DBackpropInput", 2: "Conv2DBackpropInput", 3: "Conv3DBackpropIn
 
 
 class _Axis(NamedTuple):
-    """The strided convolution along an axis.
+    """A strided convolution along one axis.
 
     Attributes:
-        stride: of its windows.
-        padding: before the first element of what it reads, and behind the last.
-        is_same: whether TensorFlow calls that padding SAME.
+        stride: the stride of its windows.
+        padding: the padding before and behind its input.
+        is_same: whether that is TensorFlow's SAME padding.
     """
 
     stride: int
@@ -81,7 +81,7 @@ def _axis(size: Dim, stride: int, padding: tuple[int, int]) -> _Axis | None:
     if not isinstance(size, int):
         return None
     before, behind = (size - 1 - n for n in padding)
-    # The last windows of a strided convolution may leave out fewer elements than a stride.
+    # The windows of a strided convolution may leave fewer elements at the end than a stride.
     least = max(behind, 0)
     if not 0 <= before < size or not least < behind + stride:
         return None
@@ -92,7 +92,7 @@ def _axis(size: Dim, stride: int, padding: tuple[int, int]) -> _Axis | None:
 
 
 def _named(axes: Sequence[_Axis]) -> dict[str, object]:
-    """The padding by its name, where it has one."""
+    """The padding as attributes; by name where possible."""
     if all(one.padding == (0, 0) for one in axes):
         return {"padding": "VALID"}
     if all(one.is_same for one in axes):

@@ -1,4 +1,4 @@
-"""Reductions, each of which is made once, and the axes that they leave out put back.
+"""Reductions, each created once, and their reduced axes restored with size 1.
 
 JAX reduces without the axis and broadcasts afterwards; TensorFlow's programs keep it with size 1,
 and so do the norms that the engine and ONNX know.
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.graph.graph import Node
 
-# TensorFlow's reductions that StableHLO's become.
+# The TensorFlow reductions of StableHLO's.
 REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})
-# Elementwise ops through which an axis of size 1 may be put where a reduction left one out.
+# Elementwise ops before which a reduced axis may be restored with size 1.
 _THROUGH = frozenset(
     {"Abs", "AddV2", "Cast", "Exp", "Log", "Maximum", "Minimum", "Mul", "Neg", "RealDiv"}
     | {"Relu", "Rsqrt", "Sqrt", "Square", "Sub"}
@@ -33,15 +33,15 @@ _made: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Tensor]] = weakref.W
 
 
 def reduced(kind: str, x: Tensor, axes: Sequence[int], *, keeps: bool = False) -> Tensor:
-    """A reduction; the one that there is in this graph, if there is one.
+    """Return a reduction, the existing one if the graph has the same.
 
     Args:
-        kind: TensorFlow's op.
-        x: what is reduced.
-        axes: over these.
-        keeps: whether they stay, with size 1.
+        kind: the TensorFlow op.
+        x: the tensor to reduce.
+        axes: the axes to reduce.
+        keeps: whether they are kept with size 1.
     """
-    if axes and all(x.shape[axis] == 1 for axis in axes):  # each number by itself
+    if axes and all(x.shape[axis] == 1 for axis in axes):  # each element by itself
         return x if keeps else _without(x, axes)
     made = _made.setdefault(state.tracer, {}) if state.tracer is not None else {}
     key = kind, getattr(x, "value", None), tuple(axes), keeps
@@ -53,7 +53,7 @@ def reduced(kind: str, x: Tensor, axes: Sequence[int], *, keeps: bool = False) -
 
 
 def _without(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """A tensor without axes of size 1; what they were added to, if they were."""
+    """A tensor without axes of size 1; the source of the reshape that added them, if any."""
     source = inputs_of(x, "Reshape")
     left = [size for axis, size in enumerate(x.shape) if axis not in axes]
     if source is not None and list(source[0].shape) == left and left.count(None) < 2:
@@ -62,7 +62,7 @@ def _without(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def reduction_of(tensor: Tensor, *, keeps: bool) -> tuple[str, Tensor, tuple[int, ...]] | None:
-    """The op, the argument and the axes of the reduction that a tensor is; None if it is none."""
+    """The op, argument and axes of the reduction that computes a tensor, or None."""
     node = node_of(tensor)
     if node is None or node.op.name not in REDUCTIONS or node.attrs["keep_dims"] is not keeps:
         return None
@@ -72,16 +72,16 @@ def reduction_of(tensor: Tensor, *, keeps: bool) -> tuple[str, Tensor, tuple[int
 
 
 def with_axes(x: Tensor, axes: Sequence[int], rank: int, depth: int = 0) -> Tensor | None:
-    """A tensor made of reductions with the axes that they left out, as keep_dims gives it.
+    """Return a tensor computed from reductions with their axes restored, as by keep_dims.
 
     Args:
         x: the tensor.
-        axes: where its axes are among those of the result; the others are of size 1.
-        rank: of the result.
-        depth: of what it is made of.
+        axes: the positions of its axes in the result; the others have size 1.
+        rank: the result's rank.
+        depth: the depth of the recursion.
 
     Returns:
-        None if `x` is not made of reductions over these axes and numbers.
+        None if `x` is computed from anything but reductions over these axes, and numbers.
     """
     if len(axes) >= rank:
         return None
@@ -118,5 +118,5 @@ def _with_axes(x: Tensor, axes: Sequence[int], rank: int, depth: int) -> Tensor 
 
 
 def _plain(node: Node) -> dict[str, Any]:
-    """The attributes of an elementwise op that its inputs do not tell."""
+    """The attributes of an elementwise op that are not deduced from its inputs."""
     return {"DstT": node.attrs["DstT"]} if node.op.name == "Cast" else {}

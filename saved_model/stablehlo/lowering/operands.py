@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
 
 _numbers = itertools.count()
-# Sizes that are made of one another, one at a time.
+# The depth to which sizes may be computed from sizes.
 _MOST_DEPTH = 16
 _MOST_INT32 = (1 << 31) - 1
 
 
 def op(name: str, *arguments: Any, **attrs: Any) -> Tensor:
-    """The output of a node of TensorFlow's op of that name."""
+    """Return the output of a new node with that TensorFlow op."""
     return execute_one(registry.lookup(name), *arguments, **attrs)
 
 
 def ops(name: str, *arguments: Any, **attrs: Any) -> tuple[Tensor, ...]:
-    """The outputs of a node that has several, or none."""
+    """Return the outputs of a new node with that TensorFlow op, however many."""
     return execute(registry.lookup(name), *arguments, **attrs) or ()
 
 
@@ -50,7 +50,7 @@ def constant(value: Any, dtype: DType) -> Tensor:
 
 
 def _made_here(made: dict[Any, Tensor]) -> Tensor | None:
-    """The tensors that were created in the current graph, or in an enclosing one."""
+    """The tensor that was created in the current graph, or in an enclosing one; else None."""
     tracer: Any = state.tracer
     while tracer is not None:
         if tracer in made:
@@ -61,7 +61,7 @@ def _made_here(made: dict[Any, Tensor]) -> Tensor | None:
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Nothing outside traces, records or converts what is made inside."""
+    """Suspend the caller's tracing, gradient tapes, name scope and conversion."""
     saved = state.tracer, state.tapes, state.scope, state.convert
     state.tracer, state.tapes, state.scope, state.convert = None, (), "", None
     try:
@@ -71,17 +71,17 @@ def alone() -> Iterator[None]:
 
 
 class Size:
-    """A size that is known when the graph runs.
+    """A size that is known only at run time.
 
     Args:
-        make: gives it as an int32 scalar.
-        *parts: the sizes that it is made of.
+        make: computes it as an int32 scalar.
+        *parts: the sizes from which it is computed.
 
     Two sizes are equal only if they are the same object; arithmetic on the same sizes returns the
     same object (`sizes.combined`).
 
     Attributes:
-        bounds: the least and the largest that it can be; None if that is unknown.
+        bounds: its minimum and maximum; None if unknown.
     """
 
     __slots__ = ("_base", "_made", "_make", "bounds", "depth", "number", "offset")
@@ -95,21 +95,21 @@ class Size:
         self.offset = 0
         self.bounds: tuple[int, int] | None = None
         if self.depth % _MOST_DEPTH == 0:
-            _ = self.tensor  # now: values derived later need no more than existing ones
+            _ = self.tensor  # now, so that values derived later need existing values only
 
     def beyond(self, base: Size, offset: int) -> Size:
-        """Record that it is another size plus a number."""
+        """Record that it equals another size plus a number."""
         self._base, self.offset = base, offset
         return self
 
     @property
     def base(self) -> Size:
-        """The size that it is, with `offset` added."""
+        """The size that equals it with `offset` added."""
         return self if self._base is None else self._base
 
     @property
     def tensor(self) -> Tensor:
-        """As an int32 scalar of the current graph."""
+        """The size as an int32 scalar of the current graph."""
         made = _made_here(self._made)
         if made is None:
             made = self._made[state.tracer] = self._make()
@@ -148,7 +148,7 @@ def count_of(shape: Sequence[Dim]) -> int | None:
 
 
 def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """A tensor of another shape; one size that is not known need not be computed."""
+    """A reshaped tensor; a single unknown size is -1 and need not be computed."""
     source = inputs_of(x, "Reshape") or inputs_of(x, "Squeeze")
     x = x if source is None else source[0]
     if _is_of_shape(x, shape):
@@ -161,7 +161,7 @@ def reshaped(x: Tensor, shape: Sequence[Dim]) -> Tensor:
 
 
 def _is_of_shape(x: Tensor, shape: Sequence[Dim]) -> bool:
-    """Whether a tensor with as many elements has this shape: it differs in one size at most."""
+    """Whether a tensor with this number of elements has the shape: one size may be unknown."""
     if len(x.shape) != len(shape) or 0 in shape or -1 in shape:
         return False
     known = [(n, m) for n, m in zip(x.shape, shape, strict=True) if n is not None]
@@ -172,13 +172,13 @@ class Operand:
     """A value of the module.
 
     Args:
-        tensor: what it is, or what it is once it was broadcast to `shape` by NumPy's rules.
-        shape: its sizes.
-        spread: the axes along which the tensor may be of size 1, or which it may lack.
+        tensor: the value, or what NumPy's rules broadcast to it.
+        shape: the full shape.
+        spread: the axes along which the tensor may have size 1, or which it may lack.
 
     Attributes:
-        shape: likewise.
-        known: its elements as sizes, for a whole number or a short list of them.
+        shape: the full shape.
+        known: its elements as sizes, for an integer scalar or a short list of integers.
     """
 
     __slots__ = ("_dtype", "_full", "_tensor", "known", "shape", "spread")
@@ -248,13 +248,13 @@ class Operand:
 
     @property
     def row(self) -> Operand:
-        """Without its first axis, which is of size 1."""
+        """The operand without its first axis, which has size 1."""
         lacks = len(self.small.shape) < self.rank
         tensor = self.small if lacks else op("Squeeze", self.small, squeeze_dims=(0,))
         return Operand(tensor, self.shape[1:], frozenset(n - 1 for n in self.spread if n))
 
     def like(self, tensor: Tensor) -> Operand:
-        """The result of an op that goes element by element over `small`."""
+        """The operand of a tensor that an elementwise op computes from `small`."""
         return Operand(tensor, self.shape, self.spread)
 
     def _from_sizes(self) -> Tensor:
@@ -273,12 +273,12 @@ class Operand:
 
 
 class Rows(Operand):
-    """A tensor of which a loop writes one row after the other.
+    """A tensor that a loop writes row by row.
 
     Args:
         handle: a list of tensors, in the order of the iterations.
-        shape: of all rows.
-        iteration: the number of this one.
+        shape: the shape of all rows.
+        iteration: the number of the current iteration.
     """
 
     __slots__ = ("_iteration",)
@@ -293,7 +293,7 @@ class Rows(Operand):
         return self.small
 
     def with_row(self, update: Operand) -> Rows:
-        """With the row of this iteration."""
+        """The list with the row of this iteration added."""
         row, place = update.row.full, size_tensor(self._iteration)
         handle = op("TensorListSetItem", self.small, place, row)
         return Rows(handle, self.shape, self._iteration)

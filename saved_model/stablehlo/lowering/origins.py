@@ -1,4 +1,4 @@
-"""What the tensors of a translation were made of."""
+"""The nodes that produced the tensors of a translation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def node_of(tensor: Tensor) -> Node | None:
-    """The node that makes a tensor."""
+    """The node that produces a tensor, or None."""
     node: Node | None = getattr(getattr(tensor, "value", None), "node", None)
     return node
 
 
 def inputs_of(tensor: Tensor, name: str) -> list[Tensor] | None:
-    """What the node of a tensor takes if it is one of this op, else None."""
+    """The inputs of the tensor's node if its op is `name`, else None."""
     node = node_of(tensor)
     if node is None or node.op.name != name:
         return None
@@ -35,7 +35,7 @@ def is_same(x: Tensor, y: Tensor) -> bool:
 
 
 def is_equal(x: Tensor, y: Tensor, depth: int = 6) -> bool:
-    """Whether two tensors are one value, or are computed alike from the same values."""
+    """Whether two tensors are one value, or the same ops compute them from the same values."""
     if is_same(x, y):
         return True
     one, other = node_of(x), node_of(y)
@@ -53,7 +53,7 @@ def is_equal(x: Tensor, y: Tensor, depth: int = 6) -> bool:
 
 
 def number_of(tensor: Tensor) -> float | int | bool | None:
-    """The value of a scalar that is a constant."""
+    """The value of a constant scalar, else None."""
     node = node_of(tensor)
     if node is None or node.op.name != "Const" or len(tensor.shape):
         return None
@@ -62,7 +62,7 @@ def number_of(tensor: Tensor) -> float | int | bool | None:
 
 
 def integers_of(tensor: Tensor) -> tuple[int, ...] | None:
-    """The whole numbers that a constant holds."""
+    """The elements of a constant as ints, else None."""
     value = getattr(tensor, "value", None)
     array = None if value is None else constant_of(value)
     return None if array is None else tuple(int(one) for one in np.ravel(array))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FLOATS = frozenset({dtypes.float32, dtypes.float64})
 _SHORT = frozenset({dtypes.float16, dtypes.bfloat16})
-# Of shorter types, a mean would round once more than a sum.
+# Sums of float16 and bfloat16 are left out: a mean rounds once more than a sum.
 _POOLED = {
     ("maximum", 2): _FLOATS | _SHORT,
     ("maximum", 3): _SHORT | {dtypes.float32},
@@ -38,12 +38,12 @@ _NAMES = {
 
 
 class _Places(NamedTuple):
-    """How the axes of a tensor become those of images with channels last.
+    """The mapping of a tensor's axes to those of images with channels last.
 
     Attributes:
-        order: of the tensor's axes.
-        new: axes of size 1 among those of the images.
-        axes: for each axis of the images, the tensor's; None for one of size 1.
+        order: the order of the tensor's axes.
+        new: the positions of axes of size 1 that are added.
+        axes: the tensor's axis for each axis of the images; None for one of size 1.
     """
 
     order: list[int]
@@ -70,10 +70,10 @@ class _Sum(NamedTuple):
     """A sum over windows.
 
     Attributes:
-        x: what they slide over, without padding.
-        windows: their geometry.
-        places: of the axes.
-        mean: the pool of which it is a multiple.
+        x: the tensor under the windows, without padding.
+        windows: the geometry of the windows.
+        places: the mapping of the axes.
+        mean: the pool of which the sum is a multiple.
     """
 
     x: Operand
@@ -89,10 +89,10 @@ def pooled(x: Operand, windows: Windows, kind: str, padded: Callable[[], Operand
     """A pool over one to three axes; None if TensorFlow has none.
 
     Args:
-        x: what windows slide over.
-        windows: their geometry.
+        x: the tensor under the windows.
+        windows: the geometry of the windows.
         kind: `add`, `maximum` or another reducer.
-        padded: gives `x` with the neutral element around it.
+        padded: returns `x` padded with the neutral element.
     """
     places = _Places.of(x.rank, windows.moving) if windows.plain else None
     if places is None or min(min(pair) for pair in windows.padding) < 0:
@@ -114,7 +114,7 @@ def pooled(x: Operand, windows: Windows, kind: str, padded: Callable[[], Operand
 
 
 def _named(x: Operand, windows: Windows, places: _Places, kind: str) -> dict[str, object] | None:
-    """The padding as attributes of a pool; None if the pool has none such."""
+    """The padding as attributes of a pool; None if a pool cannot have it."""
     if all(pair == (0, 0) for pair in windows.padding):
         return {"padding": "VALID"}
     if kind == "maximum" and _is_same(x.shape, windows):
@@ -145,7 +145,7 @@ def _pool(
 
 
 def mean_of(total: Tensor, count: Tensor) -> Tensor | None:
-    """A sum over windows that is divided by how many elements each has, or has without padding."""
+    """A sum over windows divided by the number of elements in each, with or without padding."""
     made = {} if state.tracer is None else _sums.get(state.tracer, {})
     found = made.get(getattr(total, "value", None))
     if found is None:
@@ -165,7 +165,7 @@ def mean_of(total: Tensor, count: Tensor) -> Tensor | None:
 
 
 def _is_same(shape: Sequence[object], windows: Windows) -> bool:
-    """Whether the padding is what TensorFlow calls SAME: as many windows as steps fit."""
+    """Whether the padding is TensorFlow's SAME."""
     for n, k, s, pair in zip(shape, windows.size, windows.stride, windows.padding, strict=True):
         if k == s == 1 and pair == (0, 0):
             continue

@@ -1,4 +1,4 @@
-"""Products: matrices, tensors with axes contracted."""
+"""Products of matrices, and of tensors with contracted axes."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _product(call: Call, left: _Axes, right: _Axes) -> Operand:
     for operand, (batch, summed) in ((x, left), (y, right)):
         named = (*batch, *summed)
         if len(set(named)) != len(named) or any(not 0 <= n < operand.rank for n in named):
-            call.refuse(f"axes {named} are none of its operand")
+            call.refuse(f"axes {named} must be unique axes of its operand")
     if len(left[0]) != len(right[0]) or len(left[1]) != len(right[1]):
-        call.refuse("its operands have other numbers of axes to contract")
+        call.refuse("its operands have different numbers of contracting or batching axes")
     kind = _computed_in(call.dtype, x.dtype, y.dtype)
     product = contracted(
         call.translation.sizes,
@@ -65,7 +65,7 @@ def _product(call: Call, left: _Axes, right: _Axes) -> Operand:
 
 
 def _computed_in(result: DType, *operands: DType) -> DType:
-    """The dtype of a product: as large as the result and as the operands, and one of MatMul's."""
+    """A dtype for a product: as wide as result and operands, and one of MatMul's."""
     if result.is_integer:
         return dtypes.int64 if bits_of(result) > 32 else dtypes.int32
     if result.is_floating and any(bits_of(one) > bits_of(result) for one in operands):
@@ -76,9 +76,9 @@ def _computed_in(result: DType, *operands: DType) -> DType:
 
 
 def contracted(sizes: Sizes, x: Operand, y: Operand, left: _Axes, right: _Axes) -> Operand:
-    """Axes contracted, by one MatMul or BatchMatMul over axes that are joined for it."""
+    """Contract axes with one MatMul or BatchMatMul, over merged axes if there are several."""
     if left[0] and _is_softmax(y) and not _is_softmax(x):
-        # As attention is written elsewhere: weights times values.
+        # Attention is usually written as weights times values: swap the operands.
         swapped = contracted(sizes, y, x, right, left)
         count, width = len(left[0]), x.rank - len(left[0]) - len(left[1])
         middle = swapped.rank - width
@@ -105,15 +105,15 @@ def contracted(sizes: Sizes, x: Operand, y: Operand, left: _Axes, right: _Axes) 
 
 
 def _free(x: Operand, axes: _Axes) -> list[int]:
-    """The axes of an operand that are in the result for it alone."""
+    """The axes of an operand that are neither batching nor contracting."""
     return [n for n in range(x.rank) if n not in axes[0] and n not in axes[1]]
 
 
 def _without_ones(x: Operand, axes: _Axes) -> tuple[Operand, _Axes, tuple[int, ...]]:
-    """An operand without axes of size 1 that were added to it, if they are free.
+    """An operand without added axes of size 1, if they are neither batching nor contracting.
 
     Returns:
-        It, its axes, and which of them it had before.
+        The operand, its axes, and which of its former axes it still has.
     """
     whole = tuple(range(x.rank))
     tensor, kept = core_of(x) or (None, whole)
@@ -184,7 +184,7 @@ def _order(
 def _joined(
     sizes: Sizes, x: Operand, batch: int, summed_first: bool, free: int, summed: int
 ) -> Tensor:
-    """Free axes joined to one, and contracted axes to one."""
+    """Merge free axes into one, and contracting axes into one."""
     middle = summed if summed_first else free
     parts = [x.shape[batch : batch + middle], x.shape[batch + middle :]]
     if free == summed == 1:
@@ -195,13 +195,13 @@ def _joined(
 
 @lowers("einsum")
 def lower_einsum(call: Call) -> Tensor:
-    """A product by its formula."""
+    """A product of two operands by an equation."""
     equation = call.operation.text("einsum_config")
     return op("Einsum", [call.full(0), call.full(1)], equation=equation)
 
 
 @lowers("unary_einsum")
 def lower_unary_einsum(call: Call) -> Tensor:
-    """Axes summed or put elsewhere, by a formula."""
+    """Sums over axes and a transpose, by an equation."""
     equation = call.operation.text("einsum_config")
     return op("Einsum", [call.full(0)], equation=equation)

@@ -43,7 +43,7 @@ def _high(x: Tensor) -> Tensor:
 
 @lowers("rng_bit_generator")
 def lower_rng_bit_generator(call: Call) -> Sequence[Tensor]:
-    """The next state and bits of all values alike."""
+    """The next state, and uniformly distributed bits."""
     algorithm = call.operation.text("rng_algorithm")
     shape, dtype = static(call, 1), call.result(1).dtype
     count = math.prod(shape)
@@ -57,7 +57,7 @@ def lower_rng_bit_generator(call: Call) -> Sequence[Tensor]:
     length = words.shape[0]
     width = bits_of(dtype)
     if length not in {2, 3} or width not in UNSIGNED or dtype.is_complex:
-        call.refuse("its state or its numbers are none of its algorithm")
+        call.refuse("its state or its dtype does not match its algorithm")
     if algorithm != "THREE_FRY":
         numbers, after = _philox(words, int(length or 0), count, wide=width == 64)
         numbers = op("Reshape", numbers, constant(shape, dtypes.int32))

@@ -36,15 +36,15 @@ _MOST_UNROLLED = 16
 
 @lowers("reduce")
 def lower_reduce(call: Call) -> Sequence[Tensor | Operand]:
-    """All elements along axes combined by a region, in an order of our choice."""
+    """Reduce axes with a region, in an unspecified order."""
     axes = sorted(call.operation.integers("dimensions"))
     count = len(call.operands) // 2
     block = call.operation.region()
     if len(call.operands) != 2 * count or not count:
-        call.refuse("it takes a start for each operand")
+        call.refuse("it must have an initial value for each operand")
     xs, starts = call.operands[:count], call.operands[count:]
     if len(set(axes)) != len(axes) or any(not 0 <= axis < xs[0].rank for axis in axes):
-        call.refuse(f"axes {axes} are none of its operand")
+        call.refuse(f"axes {axes} must be unique axes of its operand")
     kind = reducer_of(block) if count == 1 else None
     kept = [n for axis, n in enumerate(xs[0].shape) if axis not in axes]
     if kind in _WHOLE:
@@ -69,13 +69,13 @@ def lower_reduce(call: Call) -> Sequence[Tensor | Operand]:
 
 
 def _over_first(call: Call, block: Block, xs: Sequence[Operand]) -> list[Operand]:
-    """The first axis reduced: halves are joined, in which neighbours stay neighbours."""
+    """Reduce the first axis by joining halves, in which neighbours stay neighbours."""
     size = xs[0].shape[0]
     rest = xs[0].shape[1:]
     if not isinstance(size, int):
         return _in_turn(call, block, xs)
     if size == 0:
-        call.refuse("an axis without elements is not reduced by a region of its own")
+        call.refuse("an axis of size 0 is not reduced by an arbitrary region")
     tensors = [x.full for x in xs]
     if size <= _MOST_UNROLLED:
         joined = [Operand(x[0], rest) for x in tensors]
@@ -99,7 +99,7 @@ def _over_first(call: Call, block: Block, xs: Sequence[Operand]) -> list[Operand
 
 
 def _in_turn(call: Call, block: Block, xs: Sequence[Operand]) -> list[Operand]:
-    """Likewise, of a size that is not known: one element after the other."""
+    """Reduce a first axis of unknown size, one element after the other."""
     tensors = [x.full for x in xs]
     size, rest = size_tensor(xs[0].shape[0]), xs[0].shape[1:]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.module import Block
 
 _KINDS = frozenset({"add", "multiply", "maximum", "minimum", "and", "or"})
-# Reducers -> what joins two values; of truth values, sums and products are or and and.
+# Reducer -> the op that combines two values; of booleans, a sum is `or` and a product `and`.
 JOINS = {
     "add": "AddV2",
     "multiply": "Mul",
@@ -26,9 +26,9 @@ _OF_TRUTHS = {"add": "or", "multiply": "and", "maximum": "or", "minimum": "and"}
 
 
 def reducer_of(block: Block) -> str | None:
-    """The op that a region of two arguments is, None if it is another thing.
+    """Return the name of the reducer that a region of two arguments computes, or None.
 
-    `second` for a region that returns its second argument.
+    `second` is the name for a region that returns its second argument.
     """
     if len(block.arguments) != 2 or not block.operations:
         return None
@@ -51,7 +51,7 @@ def reducer_of(block: Block) -> str | None:
 
 
 def neutral(kind: str, dtype: DType) -> float | int | bool | None:
-    """The neutral element of a reducer: of a sum, of a maximum."""
+    """The neutral element of a reducer, such as 0 for a sum; None if it has none."""
     if kind in {"and", "or"}:
         return kind == "and"
     if kind in {"add", "multiply"}:
@@ -64,7 +64,7 @@ def neutral(kind: str, dtype: DType) -> float | int | bool | None:
 
 
 def joined_with(kind: str, tensor: Tensor, start: Operand) -> Tensor:
-    """A result joined with where the reduction starts; left out where that changes nothing."""
+    """Combine a result with the initial value, unless that is the neutral element."""
     value = start_value(start)
     if value is not None and value == neutral(kind, tensor.dtype):
         return tensor
@@ -72,7 +72,7 @@ def joined_with(kind: str, tensor: Tensor, start: Operand) -> Tensor:
 
 
 def start_value(start: Operand) -> float | int | bool | None:
-    """The value of an operand, if it is a constant scalar."""
+    """The value of an operand if it is a constant scalar, else None."""
     if start.known is not None:
         number = start.known[()] if start.known.ndim == 0 else None
         return number if isinstance(number, int) else None

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Result: TypeAlias = "Tensor | Operand | Sequence[Tensor | Operand]"
     Lowering: TypeAlias = "Callable[[Call], Result]"
 
-# An op's name, or `custom_call NAME`, or `composite NAME` -> what translates it.
+# The name of an op, `custom_call NAME` or `composite NAME` -> its translation.
 LOWERINGS: dict[str, Lowering] = {}
-# The elementwise ops above: a region of only these runs on whole arrays.
+# Elementwise ops: a region of only these runs on whole arrays.
 ELEMENTWISE: set[str] = set()
-# Ops that change the shape: on a scalar, the identity.
+# Ops that change the shape, and so are the identity on a scalar.
 SHAPING = frozenset({"broadcast_in_dim", "reshape"})
 
 
@@ -32,9 +32,9 @@ class Call:
     """An op that is being translated.
 
     Args:
-        translation: of the module.
+        translation: the module's translation.
         operation: the op.
-        operands: what it takes.
+        operands: its operands.
     """
 
     __slots__ = ("operands", "operation", "translation")
@@ -68,7 +68,7 @@ class Call:
         return self.result().dtype
 
     def refuse(self, why: str) -> NoReturn:
-        """Say that there is no translation.
+        """Raise the error for an op without a translation.
 
         Raises:
             UnimplementedError: always.
@@ -81,7 +81,7 @@ def lowers(*names: str, elementwise: bool = False) -> Callable[[Lowering], Lower
 
     def register(function: Lowering) -> Lowering:
         for name in names:
-            assert name not in LOWERINGS, name  # noqa: S101 (two files have one op)
+            assert name not in LOWERINGS, name  # noqa: S101 (each op has one translation)
             LOWERINGS[name] = function
             if elementwise:
                 ELEMENTWISE.add(name)

@@ -1,8 +1,8 @@
-"""Products of the rows of all iterations, which a loop reads one after the other.
+"""Products of rows with weights before a loop that reads one row per iteration.
 
 Keras on JAX multiplies the inputs of a recurrent layer by its weights before the loop. With small
 weights that takes longer than a product in each iteration, as in the loops of TensorFlow: the
-result is larger than a cache, and is written, turned, and read again.
+result is larger than a cache, and is written, transposed and read again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.saved_model.stablehlo.lowering.operands import Dim
 
-# Bytes of weights that stay in a cache from iteration to iteration.
+# Bytes of weights that stay in a cache between iterations.
 _MOST_HELD = 1 << 16
 _FLOATS = frozenset({dtypes.float32, dtypes.float64})
 
@@ -46,7 +46,7 @@ class RowProduct(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether a loop rather multiplies row by row."""
+        """Whether a loop should multiply row by row instead."""
         size = math.prod(n or 0 for n in self.weights.shape)
         return self.widens and 0 < size * self.weights.dtype.size <= _MOST_HELD
 
@@ -64,7 +64,7 @@ class RowProduct(NamedTuple):
 
 
 def product_of(tensor: Tensor) -> RowProduct | None:
-    """A tensor as the product of rows with weights; None if it is none."""
+    """Return the factors of a tensor that is a product of rows with weights, else None."""
     bias: Tensor | None = None
     terms = inputs_of(tensor, "AddV2")
     if terms is not None:
@@ -89,12 +89,12 @@ def product_of(tensor: Tensor) -> RowProduct | None:
 
 
 class ProductRows(Operand):
-    """The product of all rows in an iteration.
+    """The product of all rows, of which an iteration reads one.
 
     Args:
-        product: of all of them, before the loop.
-        x: its rows, as the loop sees them.
-        shape: of the product.
+        product: the product before the loop.
+        x: the rows that are multiplied, in the loop's graph.
+        shape: the product's shape.
     """
 
     __slots__ = ("_of",)

@@ -1,9 +1,9 @@
-"""Loops that count, as JAX's `scan` is one: rows that are read and written one after the other.
+"""Counting loops, such as JAX's `scan`, that read and write one row in each iteration.
 
 A `scan` is a `while` with a counter from 0 to a number. It reads a row of some tensors in each
-iteration, and writes a row of others. Where that is known, a place in bounds needs no clamp, and
-rows are written into a list, as TensorFlow's loops do: the engine's recurrences, gradients and
-other formats know those.
+iteration, and writes a row of others. In such loops an index known to be in bounds needs no clamp,
+and rows are written into a list, as in TensorFlow's loops: the engine's recurrences, gradients and
+exports recognise those.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.lowering.translation import Translation
     from pinnace.saved_model.stablehlo.module import Block, Operation, Value
 
-    # A factor of the counter, and what is added.
+    # A factor of the counter, and an offset.
     _Place: TypeAlias = "tuple[int, int]"
 
 _SLICES = frozenset({"dynamic_slice", "real_dynamic_slice"})
-# How deep calls are looked into.
+# The depth to which calls are analysed.
 _DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A loop that counts.
+    """A counting loop.
 
     Attributes:
-        counter: the place of the variable that tells the iteration.
-        turns: how many iterations there are.
-        counters: places of variables that count -> the first value, and what is added each time.
-        written: places of tensors that get a row in each iteration, and are not read -> 1 if it is
-            the first row in the first iteration, -1 if it is the last.
-        products: places of tensors that stay as they are, and of which rows are read -> what they
-            are products of, if a loop rather multiplies row by row.
+        counter: the index of the variable that counts the iterations.
+        turns: the number of iterations.
+        counters: index of a counting variable -> its first value, and its increment.
+        written: index of a tensor that gets a row in each iteration and is not read -> 1 if the
+            rows are written from the first to the last, -1 if from the last.
+        products: index of a tensor that does not change and is read by rows -> its factors, if the
+            loop should multiply row by row instead.
     """
 
     counter: int
@@ -57,7 +57,7 @@ class Scan:
     products: Mapping[int, RowProduct]
 
     def count(self, place: int, tensor: Tensor) -> Operand:
-        """A counter in an iteration, whose bounds are known."""
+        """A counter in an iteration, with its bounds."""
         first, step = self.counters[place]
         last = first + step * (self.turns - 1)
         size = Size(lambda: tensor)
@@ -67,16 +67,16 @@ class Scan:
         return Operand.of_sizes(known, dtypes.int32)
 
     def empty(self, operand: Operand) -> Tensor:
-        """The list in place of a tensor that is written: each of its rows will be.
+        """The list that replaces a tensor of which every row is written.
 
-        Rows are in the order of the iterations, as in the loops of TensorFlow.
+        Rows are in the order of the iterations, as in TensorFlow's loops.
         """
         shape = constant(_row_shape(operand), dtypes.int32)
         count = constant(self.turns, dtypes.int32)
         return op("TensorListReserve", shape, count, element_dtype=operand.dtype)
 
     def rows(self, handle: Tensor, shape: Sequence[Dim], counter: Tensor) -> Rows:
-        """Such a list in an iteration."""
+        """The operand for such a list in an iteration."""
         first, _ = self.counters[self.counter]
 
         def iteration() -> Tensor:
@@ -86,13 +86,13 @@ class Scan:
         return Rows(handle, shape, Size(iteration))
 
     def joined(self, place: int, handle: Tensor, operand: Operand, last: Tensor | None) -> Operand:
-        """The tensor that was written.
+        """The tensor after all rows are written.
 
         Args:
-            place: of the variable.
+            place: the index of the variable.
             handle: the list of its rows.
             operand: the tensor before the loop.
-            last: the row of the last iteration, if it is a state, too.
+            last: the row of the last iteration if it is also a state, else None.
         """
         shape = constant(_row_shape(operand), dtypes.int32)
         dtype, turns = operand.dtype, self.turns
@@ -113,7 +113,7 @@ def _row_shape(operand: Operand) -> list[int]:
 def scan_of(
     translation: Translation, condition: Block, body: Block, operands: Sequence[Operand]
 ) -> Scan | None:
-    """How a loop counts; None if it does not, or not in a way that is known here."""
+    """Analyse a counting loop; None if the loop does not count, or not in a known way."""
     if not len(condition.arguments) == len(body.returned) == len(operands) != 0:
         return None
     limit = _limit(translation, condition, body, operands)
@@ -130,7 +130,7 @@ def scan_of(
         if dtypes.int32.min <= first + step * turns <= dtypes.int32.max
     }
     places = {body.arguments[k]: (step, first) for k, (first, step) in counters.items()}
-    # A list in place of a tensor has none of its rows: each must be written.
+    # The list does not have the tensor's rows, so that every row must be written.
     written = {
         k: way
         for k, operand in enumerate(operands)
@@ -156,7 +156,7 @@ def _product(operand: Operand) -> RowProduct | None:
 
 
 def _reads_rows(translation: Translation, block: Block, whole: Value, depth: int = 0) -> bool:
-    """Whether a block, or what it calls, takes one row of a tensor, and else only gives it back."""
+    """Whether a block, or a function that it calls, only reads a row of a tensor or returns it."""
     takers = [one for one in operations_of(block) if whole in one.operands if one.name != "return"]
     return len(takers) == 1 and _reads_row(translation, takers[0], whole, depth)
 
@@ -176,7 +176,7 @@ def _reads_row(translation: Translation, taker: Operation, whole: Value, depth: 
 def _counters(
     translation: Translation, body: Block, operands: Sequence[Operand]
 ) -> dict[int, tuple[int, int]]:
-    """The variables to which the same number is added in each iteration."""
+    """The variables to which a constant is added in each iteration."""
     found: dict[int, tuple[int, int]] = {}
     for place, operand in enumerate(operands):
         first, argument = _known(operand), body.arguments[place]
@@ -189,7 +189,7 @@ def _counters(
 
 
 def _known(operand: Operand) -> int | None:
-    """A scalar that is a known whole number."""
+    """The value of a known integer scalar, else None."""
     number = None if operand.known is None or operand.known.ndim else operand.known[()]
     return number if isinstance(number, int) else None
 
@@ -197,7 +197,7 @@ def _known(operand: Operand) -> int | None:
 def _limit(
     translation: Translation, condition: Block, body: Block, operands: Sequence[Operand]
 ) -> tuple[int, int] | None:
-    """The place of the counter, and the number that it stays below."""
+    """The index of the counter, and its upper limit, which it does not reach."""
     test = _maker(condition, condition.returned[0]) if len(condition.returned) == 1 else None
     if test is None or test.name != "compare" or len(test.operands) != 2:
         return None
@@ -208,7 +208,7 @@ def _limit(
     if counted.tensor.dtype is not dtypes.int32:
         return None
     turns = _number(translation, condition, most)
-    if most in condition.arguments:  # a variable that stays as it is
+    if most in condition.arguments:  # a variable that does not change
         other = condition.arguments.index(most)
         stays = body.returned[other] is body.arguments[other]
         turns = _known(operands[other]) if stays else None
@@ -247,12 +247,12 @@ def _writes(
     places: Mapping[Value, _Place],
     depth: int = 0,
 ) -> int:
-    """Whether a value is a tensor with one row replaced, here or in what is called.
+    """Whether a value is a tensor with one row replaced, here or in a called function.
 
-    The tensor is not taken elsewhere, nor is the value: both may be lists.
+    Neither the tensor nor the value is used elsewhere, since both may be lists.
 
     Returns:
-        1 for the row of the iteration's number, -1 for this row from the end, 0 for others.
+        1 for the row with the iteration's number, -1 for that row from the end, 0 for others.
     """
     write = _maker(block, made)
     if write is None or not _uses(block, whole) == _uses(block, made) == 1:
@@ -288,7 +288,7 @@ def _place(
     places: Mapping[Value, _Place],
     depth: int = 0,
 ) -> _Place | None:
-    """A number as a multiple of the iteration's plus a constant; None if it is another thing."""
+    """An index as a multiple of the iteration's number plus a constant, or None."""
     if value in places:
         return places[value]
     if value.tensor.dtype is not dtypes.int32 or value.tensor.shape or depth > _DEPTH:
@@ -319,19 +319,19 @@ def _passed(
     places: Mapping[Value, _Place],
     depth: int = 0,
 ) -> dict[Value, _Place]:
-    """What is known of the arguments of a function that is called."""
+    """The known indices among the arguments of a called function."""
     pairs = zip(called.arguments, call.operands, strict=True)
     found = {one: _place(translation, block, value, places, depth) for one, value in pairs}
     return {argument: place for argument, place in found.items() if place is not None}
 
 
 def _maker(block: Block, value: Value) -> Operation | None:
-    """The op of a block that makes a value."""
+    """The op of a block that produces a value, or None."""
     return next((one for one in block.operations if value in one.results), None)
 
 
 def _number(translation: Translation, block: Block, value: Value) -> int | None:
-    """A whole number that is a constant inside of a block, or before it."""
+    """An integer constant inside a block or before it, else None."""
     made = _maker(block, value)
     if made is not None:
         if made.name != "constant":
@@ -347,5 +347,5 @@ def _number(translation: Translation, block: Block, value: Value) -> int | None:
 
 
 def _uses(block: Block, value: Value) -> int:
-    """How often a value is taken in a block, and in the regions in it."""
+    """The number of uses of a value in a block and its regions."""
     return sum(one is value for operation in operations_of(block) for one in operation.operands)

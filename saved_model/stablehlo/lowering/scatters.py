@@ -40,7 +40,7 @@ def lower_scatter(call: Call) -> Sequence[Operand]:
     """Each slice of the updates is scattered to its position; a slice out of bounds is skipped."""
     operation, count = call.operation, len(call.operands) // 2
     if len(call.operands) != 2 * count + 1 or not count:
-        call.refuse("it takes updates for each operand")
+        call.refuse("it must have updates for each operand")
     xs, updates = call.operands[:count], call.operands[count + 1 :]
     indices = Indices(call, call.operand(count), operation.integer("index_vector_dim"))
     inserted = operation.integers("inserted_window_dims")
@@ -58,7 +58,7 @@ def lower_scatter(call: Call) -> Sequence[Operand]:
     check_axes(call, len(indices.batch), along)
     kept = [axis for axis in range(rank) if axis not in inserted and axis not in batching]
     if len(mapped) != indices.length or len(kept) != len(windows) or len(along) != len(batching):
-        call.refuse("its updates are none of its operand")
+        call.refuse("its updates do not match its operand")
     order = [*(n for n in range(updates[0].rank) if n not in windows), *windows]
     turned = [transposed(one, order) for one in updates]
     window = dict(zip(kept, turned[0].shape[len(indices.batch) :], strict=True))

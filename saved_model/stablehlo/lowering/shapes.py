@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def static(call: Call, index: int = 0) -> list[int]:
-    """The sizes of a result that is of a known size."""
+    """The sizes of a result of known shape."""
     shape = call.result(index).shape
     if any(n is None for n in shape):
         call.refuse("the size of its result must be known")
@@ -38,7 +38,7 @@ def static(call: Call, index: int = 0) -> list[int]:
 
 
 def dims_of_result(call: Call, sizes: Operand) -> tuple[Dim, ...]:
-    """The sizes of a result, of which an operand has those that are not known from the module."""
+    """The sizes of a result; an operand has those that the module does not know."""
     known = known_dims(sizes)
     if known is None:
         vector = sizes.full
@@ -54,7 +54,7 @@ def _element(vector: Tensor, index: int) -> Size:
 
 @lowers("constant", elementwise=True)
 def lower_constant(call: Call) -> Operand:
-    """A constant; one value that fills a tensor stays one value."""
+    """A constant; a splat stays a scalar."""
     value = call.operation.constant("value")
     sizes = call.translation.sizes.of_constant(value)
     if sizes is not None:
@@ -72,7 +72,7 @@ def lower_iota(call: Call) -> Operand:
 
 @lowers("dynamic_iota")
 def lower_dynamic_iota(call: Call) -> Operand:
-    """0, 1, 2, … along one axis, of a size that an operand tells."""
+    """0, 1, 2, … along one axis of a shape that an operand gives."""
     return _counted(call, dims_of_result(call, call.operand(0)))
 
 
@@ -100,7 +100,7 @@ def _counted(call: Call, shape: Sequence[Dim]) -> Operand:
 
 @lowers("broadcast_in_dim")
 def lower_broadcast_in_dim(call: Call) -> Operand:
-    """Axes put elsewhere, and the others filled with copies."""
+    """A broadcast of an operand whose axes are mapped to axes of the result."""
     if not call.result().shape:
         return call.operand(0)
     return _broadcast(call, call.operand(0), static(call))
@@ -108,13 +108,13 @@ def lower_broadcast_in_dim(call: Call) -> Operand:
 
 @lowers("dynamic_broadcast_in_dim")
 def lower_dynamic_broadcast_in_dim(call: Call) -> Operand:
-    """As `broadcast_in_dim`, with a shape from an operand."""
+    """`broadcast_in_dim` with the shape as an operand."""
     return _broadcast(call, call.operand(0), dims_of_result(call, call.operand(1)))
 
 
 @lowers("broadcast")
 def lower_broadcast(call: Call) -> Operand:
-    """New axes in front, filled with copies."""
+    """A broadcast along new leading axes."""
     x = call.operand(0)
     sizes = call.operation.integers("broadcast_sizes")
     axes = range(len(sizes), len(sizes) + x.rank)
@@ -124,9 +124,9 @@ def lower_broadcast(call: Call) -> Operand:
 def _broadcast(call: Call, x: Operand, shape: Sequence[Dim]) -> Operand:
     axes = call.operation.integers("broadcast_dimensions")
     if len(axes) != x.rank or any(not 0 <= axis < len(shape) for axis in axes):
-        call.refuse(f"axes {axes} are none of its operand and its result")
+        call.refuse(f"axes {axes} must map the operand's axes to axes of the result")
     if len(set(axes)) != len(axes):
-        call.refuse(f"axes {axes} name one twice")
+        call.refuse(f"axes {axes} must be unique")
     known = sizes_in(x)
     if known is not None and known.size == 1 and len(shape) <= 2 and count_of(shape) == 1:
         return with_sizes(x, known.reshape(shape))
@@ -134,7 +134,7 @@ def _broadcast(call: Call, x: Operand, shape: Sequence[Dim]) -> Operand:
 
 
 def put_along(x: Operand, axes: Sequence[int], shape: Sequence[Dim]) -> Operand:
-    """An operand with its axes put elsewhere in a larger shape, which broadcasts fill."""
+    """An operand with its axes mapped to axes of a larger shape, to which it is broadcast."""
     rank = len(shape)
     small = x.small
     if len(small.shape) == 0:
@@ -169,7 +169,7 @@ def put_along(x: Operand, axes: Sequence[int], shape: Sequence[Dim]) -> Operand:
 
 
 def _own_size(x: Operand, axis: int) -> Dim:
-    """The size of the tensor of an operand along an axis."""
+    """The size along an axis of an operand's tensor, before it is broadcast."""
     known = x.small.shape[axis]
     if known is not None:
         return known
@@ -180,7 +180,7 @@ def _own_size(x: Operand, axis: int) -> Dim:
 
 
 def sizes_in(x: Operand) -> Array | None:
-    """The elements of an operand as sizes; a computed integer is one, too."""
+    """The elements of an operand as sizes, including a computed int32 scalar; else None."""
     if x.known is not None or x.rank or x.dtype is not dtypes.int32:
         return x.known
     number = x.small
@@ -191,7 +191,7 @@ def sizes_in(x: Operand) -> Array | None:
 
 @lowers("reshape")
 def lower_reshape(call: Call) -> Operand:
-    """Elements in order in another shape."""
+    """The same elements in another shape."""
     if not call.result().shape and not call.operation.operands[0].tensor.shape:
         return call.operand(0)
     return _reshape(call.operand(0), static(call))
@@ -199,7 +199,7 @@ def lower_reshape(call: Call) -> Operand:
 
 @lowers("dynamic_reshape")
 def lower_dynamic_reshape(call: Call) -> Operand:
-    """As `reshape`, with a shape from an operand."""
+    """`reshape` with the shape as an operand."""
     return _reshape(call.operand(0), dims_of_result(call, call.operand(1)))
 
 
@@ -213,10 +213,10 @@ def _reshape(x: Operand, shape: Sequence[Dim]) -> Operand:
         return x
     more = len(shape) - x.rank
     if more > 0 and tuple(shape) == (*[1] * more, *x.shape):
-        # Axes of size 1 in front are there by NumPy's rules.
+        # Leading axes of size 1 are implied by NumPy's rules.
         return Operand(x.small, shape, frozenset([*range(more), *(n + more for n in x.spread)]))
     if more == -1 and len(x.small.shape) == len(shape) and tuple(x.shape) == (1, *shape):
-        return x.row  # the first axis is not there
+        return x.row  # the first axis is implied
     core = core_of(x)
     return Operand(with_ones(x.full if core is None else core[0], shape), shape)
 
@@ -226,7 +226,7 @@ def lower_transpose(call: Call) -> Operand:
     """Axes in another order."""
     x, order = call.operand(0), call.operation.integers("permutation")
     if sorted(order) != list(range(x.rank)):
-        call.refuse(f"{order} is no order of its axes")
+        call.refuse(f"{order} is not a permutation of its axes")
     return transposed(x, order)
 
 
@@ -246,9 +246,9 @@ def transposed(x: Operand, order: Sequence[int]) -> Operand:
 
 
 def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
-    """A tensor with its axes in another order; two such ops are one."""
+    """A tensor with its axes in another order; two consecutive transposes become one."""
     product = product_of(x) if list(order) == [1, 0, 2] else None
-    if product is not None and product.widens:  # fewer numbers are moved before the product
+    if product is not None and product.widens:  # move fewer elements, before the product
         return product.of(_turned(product.x, order))
     before = inputs_of(x, "Transpose")
     first = None if before is None else integers_of(before[1])
@@ -261,7 +261,7 @@ def _turned(x: Tensor, order: Sequence[int]) -> Tensor:
 
 @lowers("reverse")
 def lower_reverse(call: Call) -> Operand:
-    """Elements in reverse order along axes."""
+    """A tensor reversed along axes."""
     x, axes = call.operand(0), call.operation.integers("dimensions")
     if x.is_uniform or not axes:
         return x
@@ -269,9 +269,9 @@ def lower_reverse(call: Call) -> Operand:
 
 
 def reversed_along(x: Tensor, axes: Iterable[int]) -> Tensor:
-    """A tensor in reverse order along axes; twice along one is not at all.
+    """A tensor reversed along axes; reversing an axis twice cancels.
 
-    Below a transpose, so that two of these become one, too.
+    The op is put before a transpose, so that it meets an earlier reversal there.
     """
     axes = set(axes)
     before = inputs_of(x, "Transpose")
@@ -289,7 +289,7 @@ def reversed_along(x: Tensor, axes: Iterable[int]) -> Tensor:
 
 @lowers("concatenate")
 def lower_concatenate(call: Call) -> Operand:
-    """Tensors one behind the other."""
+    """Tensors concatenated along an axis."""
     axis, xs = call.operation.integer("dimension"), call.operands
     call.operand(0)
     if len(xs) == 1:
@@ -316,9 +316,9 @@ def lower_get_dimension_size(call: Call) -> Operand:
 
 @lowers("set_dimension_size")
 def lower_set_dimension_size(call: Call) -> Operand:
-    """An axis cut to a size: only to the one that it has."""
+    """An axis cut to a size, which must be the size that it has."""
     x, axis = call.operand(0), call.operation.integer("dimension")
     size = call.operand(1).known
     if size is None or not 0 <= axis < x.rank or size[()] != x.shape[axis]:
-        call.refuse("tensors of which a part counts are not translated")
+        call.refuse("tensors of bounded dynamic size are not translated")
     return x

@@ -38,7 +38,7 @@ def _rest(x: int, y: int) -> int | None:
     return None if q is None else x - q * y
 
 
-# For StableHLO's op: on numbers, and TensorFlow's op.
+# StableHLO op -> the function of ints, and TensorFlow's op.
 _ARITHMETIC: dict[str, tuple[Callable[[int, int], int | None], str]] = {
     "add": (operator.add, "AddV2"),
     "subtract": (operator.sub, "Sub"),
@@ -51,13 +51,13 @@ _ARITHMETIC: dict[str, tuple[Callable[[int, int], int | None], str]] = {
 
 
 class Sizes:
-    """The sizes of one translation: the same arithmetic on the same sizes is the same size."""
+    """The sizes of one translation: the same arithmetic on the same sizes gives the same object."""
 
     def __init__(self) -> None:
         self._combined: dict[tuple[str, Any, Any], Size] = {}
 
     def of_constant(self, constant: Constant) -> Operand | None:
-        """A constant that may be sizes."""
+        """The operand of a constant that may be sizes, else None."""
         if constant.type.dtype not in _WHOLE or constant.content.size > _MOST:
             return None
         shape = tuple(n or 0 for n in constant.type.shape)
@@ -68,7 +68,7 @@ class Sizes:
         return Operand.of_sizes(known, constant.type.dtype)
 
     def arithmetic(self, name: str, x: Operand, y: Operand) -> Operand | None:
-        """An op on two operands, None if it is not one on sizes."""
+        """An op on two operands of sizes; None for other operands or ops."""
         if x.known is None or y.known is None or x.known.shape != y.known.shape:
             return None
         if name not in _ARITHMETIC or x.known.size > _MOST:
@@ -108,7 +108,7 @@ class Sizes:
         return self._combined[key]
 
     def _moved(self, name: str, x: Dim, y: Dim) -> Dim | None:
-        """A sum or difference that is a size plus a number, or a number; None if it is neither."""
+        """A sum or difference as a size plus a number, or as a number; else None."""
         if isinstance(x, Size) and isinstance(y, Size):
             same = name == "subtract" and x.base is y.base
             return x.offset - y.offset if same else None
@@ -128,7 +128,7 @@ class Sizes:
         return self._combined[key]
 
     def total(self, name: str, sizes: Sequence[Dim], start: int) -> Dim:
-        """Several sizes combined."""
+        """Several sizes combined by an op, from an initial value."""
         found: Dim = start
         for size in sizes:
             more = self.combined(name, found, size)
@@ -138,7 +138,7 @@ class Sizes:
 
 
 def bounds_of(dim: Dim) -> tuple[int, int] | None:
-    """The least and the largest that a size can be."""
+    """The minimum and maximum of a size, or None."""
     if isinstance(dim, int):
         return dim, dim
     if dim.base.bounds is None:
@@ -148,7 +148,7 @@ def bounds_of(dim: Dim) -> tuple[int, int] | None:
 
 
 def _chosen(name: str, x: Dim, y: Dim) -> Dim | None:
-    """A maximum or minimum that is always the same one of the two."""
+    """The operand that a maximum or minimum always selects, or None."""
     larger = _larger(x, y) if name in {"maximum", "minimum"} else None
     if larger is None or name == "maximum":
         return larger
@@ -156,7 +156,7 @@ def _chosen(name: str, x: Dim, y: Dim) -> Dim | None:
 
 
 def _larger(x: Dim, y: Dim) -> Dim | None:
-    """The one of two sizes that is never the smaller; None if that is unknown."""
+    """The one of two sizes that is never the smaller, or None."""
     if x is y:
         return x
     here, there = bounds_of(x), bounds_of(y)
@@ -172,10 +172,10 @@ def _key(dim: Dim) -> Any:
 
 
 def known_dims(x: Operand) -> tuple[Dim, ...] | None:
-    """The elements of a vector, if they are known as sizes."""
+    """The elements of a vector if they are known sizes, else None."""
     return tuple(x.known) if x.known is not None and x.known.ndim == 1 else None
 
 
 def with_sizes(x: Operand, known: Array) -> Operand:
-    """The sizes of an operand in another order or form."""
+    """An operand with these sizes and the dtype of another."""
     return Operand.of_sizes(known, x.dtype)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @lowers("slice")
 def lower_slice(call: Call) -> Tensor | Operand:
-    """From a start to a limit with a stride, along each axis."""
+    """A slice from starts to limits with strides."""
     x = call.operand(0)
     starts = call.operation.integers("start_indices")
     limits = call.operation.integers("limit_indices")
     steps = call.operation.integers("strides")
     if not len(starts) == len(limits) == len(steps) == x.rank or any(n < 1 for n in steps):
-        call.refuse("its starts, limits and steps are none of its operand")
+        call.refuse("its starts, limits and strides do not match its operand")
     if x.known is not None and x.known.ndim == 1:
         return with_sizes(x, x.known[starts[0] : limits[0] : steps[0]])
     if x.is_uniform:
@@ -54,14 +54,14 @@ def lower_slice(call: Call) -> Tensor | Operand:
 
 @lowers("real_dynamic_slice")
 def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
-    """As `slice`, with bounds from operands."""
+    """`slice` with the bounds as operands."""
     x = call.operand(0)
     places = [known_dims(one) for one in call.operands[1:]]
     if None in places or len(places) != 3:
         return op("StridedSlice", x.full, *(one.full for one in call.operands[1:]))
     starts, limits, steps = (one for one in places if one is not None)
     if not len(starts) == len(limits) == len(steps) == x.rank:
-        call.refuse("its starts, limits and steps are none of its operand")
+        call.refuse("its starts, limits and strides do not match its operand")
     if x.known is not None and x.known.ndim == 1:
         start, limit, step = starts[0], limits[0], steps[0]
         if isinstance(start, int) and isinstance(limit, int) and isinstance(step, int):
@@ -72,7 +72,7 @@ def lower_real_dynamic_slice(call: Call) -> Tensor | Operand:
 def between(
     call: Call, x: Operand, starts: Sequence[Dim], limits: Sequence[Dim], steps: Sequence[Dim]
 ) -> Operand:
-    """From starts to limits, of which some are those of the operand."""
+    """A slice from starts to limits; axes that are taken whole keep their sizes."""
     sizes = call.translation.sizes
     whole = [
         start == 0 and step == 1 and limit == size
@@ -99,9 +99,9 @@ def between(
 
 
 def row_of(x: Operand, place: Dim) -> Operand | None:
-    """One row, if its place is known to be in bounds; its axis is there by NumPy's rules.
+    """One row with its axis of size 1, if its index is known to be in bounds, else None.
 
-    Of places that are numbers, only the row that is another tensor, too.
+    For an int as index, only a row that is also another tensor.
     """
     if isinstance(place, int) and not x.spread:
         known = known_row(x.small, place)
@@ -117,29 +117,29 @@ def row_of(x: Operand, place: Dim) -> Operand | None:
 
 
 def _number(x: Operand) -> Dim | None:
-    """A scalar, if it is known as a size."""
+    """A scalar as a size, if it is known, else None."""
     number: Dim | None = None if x.known is None or x.known.ndim else x.known.item()
     return number
 
 
 def clamped(sizes: Sizes, start: Operand, most: Dim) -> Tensor:
-    """A start, clamped so that the window is in bounds; an int32 scalar."""
+    """A start as an int32 scalar, clamped so that the window is in bounds."""
     number = _number(start)
     if isinstance(most, int) and isinstance(number, int):
         return constant(max(0, min(number, most)), dtypes.int32)
     if isinstance(number, Size) and start.dtype is dtypes.int32:
         inside = sizes.combined("maximum", sizes.combined("minimum", number, most) or 0, 0)
-        if inside is number:  # it is in bounds
+        if inside is number:  # already in bounds
             return number.tensor
     place = _start(start)
     limit = constant(most, dtypes.int32) if isinstance(most, int) else most.tensor
-    # As XLA clamps: the lower bound takes precedence if the window is larger than the tensor.
+    # XLA clamps this way: the lower bound takes precedence if the window exceeds the tensor.
     return op("Maximum", op("Minimum", place, limit), constant(0, dtypes.int32))
 
 
 def _starts(call: Call, x: Operand, window: Sequence[Dim], starts: Sequence[Operand]) -> Tensor:
     if not len(window) == len(starts) == x.rank:
-        call.refuse("its window is none of its operand")
+        call.refuse("its window does not match its operand")
     sizes = call.translation.sizes
     places = []
     for start, size, width in zip(starts, x.shape, window, strict=True):
@@ -165,12 +165,12 @@ def lower_dynamic_slice(call: Call) -> Tensor | Operand:
 
 @lowers("dynamic_update_slice")
 def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
-    """A tensor with a window replaced, which is clamped to be in bounds."""
+    """A tensor with one window replaced; the window is clamped to be in bounds."""
     x, update = call.operand(0), call.operand(1)
     if x.rank == 0:
         return update
     if not len(call.operands) - 2 == update.rank == x.rank:
-        call.refuse("its window is none of its operand")
+        call.refuse("its window does not match its operand")
     if isinstance(x, Rows):
         return x.with_row(update)
     if update.shape[0] == 1 and update.shape[1:] == x.shape[1:]:
@@ -187,7 +187,7 @@ def lower_dynamic_update_slice(call: Call) -> Tensor | Operand:
 
 
 def _start(start: Operand) -> Tensor:
-    """A start as an int32 scalar; beyond int32 it is out of bounds of every tensor."""
+    """A start as an int32 scalar; values beyond int32 become ones out of bounds of every tensor."""
     place = start.full
     if place.dtype.is_unsigned or place.dtype is dtypes.int64:
         place = op("Minimum", place, constant((1 << 31) - 1, place.dtype))
@@ -198,24 +198,24 @@ def _start(start: Operand) -> Tensor:
 
 @lowers("pad")
 def lower_pad(call: Call) -> Tensor | Operand:
-    """A value around and between elements; negative amounts take away."""
+    """Padding around and between elements; negative amounts remove elements."""
     x, low = call.operand(0), call.operation.integers("edge_padding_low")
     high = call.operation.integers("edge_padding_high")
     inner = call.operation.integers("interior_padding")
     if not len(low) == len(high) == len(inner) == x.rank or any(n < 0 for n in inner):
-        call.refuse("its amounts are none of its operand")
+        call.refuse("its padding amounts do not match its operand")
     return padded(call.translation.sizes, x, call.operand(1), low, high, inner)
 
 
 @lowers("dynamic_pad")
 def lower_dynamic_pad(call: Call) -> Tensor | Operand:
-    """As `pad`, with amounts from operands."""
+    """`pad` with the amounts as operands."""
     x = call.operand(0)
     low, high, inner = (known_dims(one) for one in call.operands[2:5])
     if low is None or high is None or inner is None:
-        call.refuse("amounts that are not sizes are not translated")
+        call.refuse("padding amounts must be sizes")
     if any(isinstance(n, Size) for n in inner):
-        call.refuse("amounts between elements that are not known are not translated")
+        call.refuse("computed padding between elements is not translated")
     between = [n for n in inner if isinstance(n, int)]
     return padded(call.translation.sizes, x, call.operand(1), low, high, between)
 
@@ -228,7 +228,7 @@ def padded(
     high: Sequence[Dim],
     inner: Sequence[int],
 ) -> Operand:
-    """An operand with a value around and between its elements."""
+    """An operand padded around and between its elements."""
     shape = padded_shape(sizes, x.shape, low, high, inner)
     if x.is_uniform and value.is_uniform and x.small is value.small:
         return Operand(x.small, shape, frozenset(range(x.rank)))
@@ -263,7 +263,7 @@ def padded_shape(
     high: Sequence[Dim],
     inner: Sequence[int],
 ) -> list[Dim]:
-    """The sizes of what `padded` makes of a tensor of this shape."""
+    """The shape that `padded` gives a tensor of this shape."""
     found: list[Dim] = []
     for n, before, after, between in zip(shape, low, high, inner, strict=True):
         wide = n
@@ -286,7 +286,7 @@ def _negated(amount: Dim) -> Dim:
 
 
 def _spaced(x: Operand, value: Tensor, inner: Sequence[int]) -> Tensor:
-    """Elements with padding between them: appended to each, then removed from the last."""
+    """Elements with padding between them: it is appended to each, then removed from the last."""
     tensor = x.full
     shape = list(x.shape)
     rank = x.rank

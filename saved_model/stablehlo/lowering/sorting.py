@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
     from pinnace.saved_model.stablehlo.module import Block, Operation, Value
 
-# Most ops between an argument of a comparator and the comparison.
+# The most ops between an argument of a comparator and the comparison.
 _MOST_STEPS = 64
 
 
@@ -24,9 +24,9 @@ class Key(NamedTuple):
     """A sort key.
 
     Attributes:
-        pair: the operand.
-        value: what is compared, as the comparator has it for one side.
-        argument: that side's argument.
+        pair: the index of the operand.
+        value: the compared value of one side of the comparator.
+        argument: the argument of that side.
         descending: whether the largest comes first.
     """
 
@@ -38,15 +38,15 @@ class Key(NamedTuple):
 
 @lowers("sort")
 def lower_sort(call: Call) -> Sequence[Operand]:
-    """Slices along an axis in the order of a comparator, equal ones as they were."""
+    """Slices along an axis, sorted stably by a comparator."""
     axis, block = call.operation.integer("dimension"), call.operation.region()
     call.operand(0)
     xs = call.operands
     if not 0 <= axis < xs[0].rank or len(block.arguments) != 2 * len(xs):
-        call.refuse("its comparator or its axis is none of its operands")
+        call.refuse("its comparator or its axis does not match its operands")
     keys = Comparator(block).keys()
     if keys is None:
-        call.refuse("only comparators that compare one key after the other are translated")
+        call.refuse("only comparators that compare keys one after the other are translated")
     order = [*(n for n in range(xs[0].rank) if n != axis), axis]
     ys = [transposed(x, order).full for x in xs]
     size = size_tensor(xs[0].shape[axis])
@@ -105,7 +105,7 @@ class Comparator:
         self._known: dict[Value, list[Key] | None] = {}
 
     def keys(self) -> list[Key] | None:
-        """The keys it compares, the most significant first; None if it is something else."""
+        """The keys that it compares, the most significant first; None if it does anything else."""
         returned = self._block.returned
         if len(returned) != 1 or any(
             one.name not in ELEMENTWISE for one in self._block.operations[:-1]
@@ -153,7 +153,7 @@ class Comparator:
         return None if tail is None else head + tail
 
     def _comparison(self, operation: Operation) -> tuple[Key, str] | None:
-        """A comparison of the same thing of both sides; its key and its direction."""
+        """The key and direction of a comparison of one expression on both sides, else None."""
         left, right = operation.operands
         first, second = self._text(left), self._text(right)
         if first is None or second is None or first[0] != second[0]:
@@ -166,7 +166,7 @@ class Comparator:
         return Key(x // 2, left, first[1], descending), direction
 
     def _text(self, value: Value) -> tuple[str, Value] | None:
-        """The expression of a value in an argument, which is the only one that it depends on."""
+        """The expression that computes a value, and the one argument that it uses; else None."""
         found: set[Value] = set()
         parts: list[str] = []
         waiting = [value]

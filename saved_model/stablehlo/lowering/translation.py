@@ -1,4 +1,4 @@
-"""A module made a graph: its functions, blocks and ops, in order."""
+"""Translates a module to a graph: its functions, blocks and ops, in order."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.lowering.operands import Dim
     from pinnace.saved_model.stablehlo.module import Block, Module, Operation, Value
 
-# Ops that are translated in all, and in functions that stand where they are called.
+# The most ops in total, in an inlined function, and in all inlined functions.
 _MOST_OPS = 1 << 19
 _INLINED = 1 << 11
 _MOST_INLINED = 1 << 16
-# How deep calls nest.
+# The depth of nested calls.
 _DEPTH = 64
 # Ops that call a function -> the attribute that names it.
 CALLEES = {"call": "callee", "composite": "decomposition"}
 
 
 class Translation:
-    """Makes nodes of a module in the graph that is being traced.
+    """Creates the nodes of a module in the graph that is being traced.
 
     Args:
         module: the module.
-        functions: TensorFlow's functions that it calls, by number.
+        functions: the TensorFlow functions that it calls, by number.
     """
 
     def __init__(self, module: Module, functions: Sequence[FunctionRef] = ()) -> None:
@@ -56,14 +56,14 @@ class Translation:
     def block(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
         """The results of a block for these arguments."""
         if len(arguments) != len(block.arguments):
-            refuse("a region takes another number of arguments than it is given")
+            refuse("the number of a region's arguments does not match")
         self._values.update(zip(block.arguments, arguments, strict=True))
         returned = block.returned
         for operation in block.operations[:-1]:
             self._spent += 1
             if self._spent > _MOST_OPS:
                 raise ResourceExhaustedError(
-                    f"StableHLO module: more than {_MOST_OPS} ops come of its calls"
+                    f"StableHLO module: its calls expand to more than {_MOST_OPS} ops"
                 )
             self._values.update(zip(operation.results, self._operation(operation), strict=True))
         return [self._values[value] for value in returned]
@@ -74,12 +74,12 @@ class Translation:
         arguments: Sequence[Tensor],
         shapes: Sequence[Sequence[Dim]] | None = None,
     ) -> list[Tensor]:
-        """Likewise, on tensors.
+        """The results of a block as tensors.
 
         Args:
             block: the block.
-            arguments: what it takes.
-            shapes: of the arguments, where more is known than the tensors tell.
+            arguments: its arguments.
+            shapes: the arguments' shapes, where more is known than the tensors' static shapes.
         """
         given = [
             self.argument(value, tensor, None if shapes is None else shapes[place])
@@ -88,12 +88,12 @@ class Translation:
         return [operand.full for operand in self.block(block, given)]
 
     def argument(self, value: Value, tensor: Tensor, shape: Sequence[Dim] | None = None) -> Operand:
-        """What a block is given.
+        """The operand for an argument of a block.
 
         Args:
-            value: its argument.
-            tensor: what it is.
-            shape: its sizes, where more is known than the tensor tells.
+            value: the argument.
+            tensor: its value.
+            shape: its sizes, if more is known than the tensor's static shape.
         """
         found = self._as(value, tensor)
         if shape is None:
@@ -102,7 +102,7 @@ class Translation:
         return Operand(found.small, [n if isinstance(n, int) else m for n, m in pairs])
 
     def outer(self, value: Value) -> Operand | None:
-        """A value that is made before; None if it is none."""
+        """A value from outside a block, or None."""
         return self._values.get(value)
 
     def on_arrays(self, block: Block, arguments: Sequence[Operand]) -> list[Operand]:
@@ -110,8 +110,8 @@ class Translation:
         other = self._not_elementwise(block)
         if other is not None:
             raise UnimplementedError(
-                f"StableHLO op {other}: inside of a region that is run on each element of an "
-                "array, only element-wise ops are translated"
+                f"StableHLO op {other}: a region that runs on each element of an array may only "
+                "have elementwise ops"
             )
         self._on_arrays += 1
         try:
@@ -132,7 +132,7 @@ class Translation:
         return None
 
     def _not_elementwise_in(self, name: str) -> str | None:
-        """Likewise, of a function."""
+        """The same for a function of the module."""
         if name not in self._others:
             self._others[name] = "call"  # for one that calls itself
             self._others[name] = self._not_elementwise(self.module.function(name))
@@ -141,7 +141,7 @@ class Translation:
     def some(
         self, operations: Sequence[Operation], given: Mapping[Value, Operand], wanted: Value
     ) -> Operand:
-        """One value of a region, of which only these ops are run, on arrays."""
+        """One value of a region, on arrays, for which only these ops are translated."""
         self._values.update(given)
         for operation in operations:
             self._values.update(zip(operation.results, self._operation(operation), strict=True))
@@ -168,7 +168,7 @@ class Translation:
                     lambda *xs: tuple(self.tensors(function, xs)), "stablehlo_call", specs
                 )
                 if body.captured:
-                    refuse(f"function {name[:200]!r} takes values from outside")
+                    refuse(f"function {name[:200]!r} captures values from outside")
                 self._bodies[name] = body
             kind = STATEFUL_PARTITIONED_CALL if body.stateful else PARTITIONED_CALL
             results = ops(
@@ -201,7 +201,7 @@ class Translation:
         if lowering is None:
             raise UnimplementedError(f"StableHLO op {operation.name}: it is not translated")
         for value in operation.results:
-            _ = value.tensor.dtype  # refuses what is no tensor
+            _ = value.tensor.dtype  # refuses values that are not tensors
         given = [self._values[value] for value in operation.operands]
         try:
             found = lowering(Call(self, operation, given))
@@ -213,7 +213,7 @@ class Translation:
             refuse(f"op {operation.name}: {error}")
         results = [found] if isinstance(found, (Tensor, Operand)) else list(found)
         if len(results) != len(operation.results):
-            refuse(f"op {operation.name} gives {len(operation.results)} results")
+            refuse(f"op {operation.name} has {len(operation.results)} results, not {len(results)}")
         return [
             one if isinstance(one, Operand) else self._as(value, one)
             for value, one in zip(operation.results, results, strict=True)
@@ -221,12 +221,12 @@ class Translation:
 
     @staticmethod
     def _as(value: Value, tensor: Tensor) -> Operand:
-        """A tensor as a value of the module: sizes that the module knows are known."""
+        """A tensor as a value of the module, with the sizes that the module declares."""
         kind = value.tensor
         if tensor.dtype is not kind.dtype:
-            refuse(f"a {kind.dtype.name} is wanted where there is a {tensor.dtype.name}")
+            refuse(f"a value must be {kind.dtype.name}, got {tensor.dtype.name}")
         if len(tensor.shape) != len(kind.shape):
-            refuse(f"{len(kind.shape)} axes are wanted where there are {len(tensor.shape)}")
+            refuse(f"a value must have rank {len(kind.shape)}, got {len(tensor.shape)}")
 
         def dim(axis: int) -> Dim:
             known = kind.shape[axis]
@@ -237,7 +237,7 @@ class Translation:
 
 
 def _keeps_scalars(operation: Operation) -> bool:
-    """Whether an op gives the scalar that it takes, or is the end of a block."""
+    """Whether an op returns its scalar operand, or ends a block."""
     if operation.name == "return":
         return True
     values = (*operation.operands, *operation.results)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def core_of(x: Operand) -> tuple[Tensor, tuple[int, ...]] | None:
-    """A tensor with the elements of an operand in order, and which of the axes it has.
+    """A tensor with the elements of an operand in order, and the operand's axes that it has.
 
-    The other axes are of size 1. None for an operand that is broadcast.
+    The other axes have size 1. None for a broadcast operand.
     """
     small = x.small
     lead = x.rank - len(small.shape)
@@ -41,14 +41,14 @@ def core_of(x: Operand) -> tuple[Tensor, tuple[int, ...]] | None:
 def _aligned(
     before: Sequence[int | None] | Shape, after: Sequence[int | None] | Shape
 ) -> list[int] | None:
-    """The axes of a reshaped tensor that its source has, in order; the others are of size 1.
+    """The axes of a reshaped tensor that its source has, in order; the others have size 1.
 
     Args:
         before: the sizes of the source.
         after: those of the reshaped tensor.
 
     Returns:
-        None if it is reshaped in another way.
+        None if the reshape does anything else.
     """
     if len(before) > len(after) or max(list(before).count(None), list(after).count(None)) > 1:
         return None
@@ -62,7 +62,7 @@ def _aligned(
 
 
 def placed(tensor: Tensor, axes: Sequence[int], shape: Sequence[Dim]) -> Operand:
-    """An operand of a tensor that has these axes of it; the others are of size 1."""
+    """An operand of a tensor that has these of its axes; the others have size 1."""
     rank = len(shape)
     if list(axes) == list(range(rank - len(axes), rank)):
         return Operand(tensor, shape, frozenset(range(rank - len(axes))))
@@ -72,9 +72,9 @@ def placed(tensor: Tensor, axes: Sequence[int], shape: Sequence[Dim]) -> Operand
 def computed_without(
     compute: Callable[..., Tensor], operands: Sequence[Operand], shape: Sequence[Dim]
 ) -> Operand | None:
-    """The result of an elementwise function, computed without axes of size 1 that were added.
+    """The result of an elementwise function, computed without added axes of size 1.
 
-    None if no operand has such axes, or others have more elements along these.
+    None if no operand has such axes, or another operand is larger along them.
     """
     cores = [core_of(one) if len(one.small.shape) else None for one in operands]
     whole = [
@@ -102,7 +102,7 @@ def computed_without(
 
 
 def _along(tensor: Tensor, axes: Sequence[int], rank: int) -> Tensor | None:
-    """A tensor that is broadcast to `rank` axes without those that are not among `axes`."""
+    """A tensor without the axes of a broadcast to `rank` that are not in `axes`, else None."""
     lead = rank - len(tensor.shape)
     kept = [axis for axis in axes if axis >= lead]
     sizes = [tensor.shape[axis - lead] for axis in kept]
@@ -116,7 +116,7 @@ def _along(tensor: Tensor, axes: Sequence[int], rank: int) -> Tensor | None:
 
 
 def with_ones(x: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """A tensor of another shape; a reduction whose axes come back with size 1 keeps them itself."""
+    """A reshaped tensor; reductions restore added axes of size 1 themselves."""
     before = inputs_of(x, "Reshape")
     x = x if before is None else before[0]
     places = _aligned(x.shape, [n if isinstance(n, int) and n >= 0 else None for n in shape])

@@ -1,4 +1,4 @@
-"""Windows that slide: pools, cumulative sums, and any other region over windows."""
+"""Sliding windows: pools, cumulative sums, and any other region over windows."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from pinnace.saved_model.stablehlo.lowering.sizes import Sizes
     from pinnace.saved_model.stablehlo.module import Block
 
-# Places of a window that a region of its own is run for, one after the other.
+# The most elements of a window that an arbitrary region combines, one after the other.
 _MOST_PLACES = 1024
 _CUMULATED = {"add": "Cumsum", "multiply": "Cumprod"}
 
 
 class Windows(NamedTuple):
-    """The geometry of sliding windows, for each axis.
+    """The geometry of sliding windows, per axis.
 
     Attributes:
-        size: of a window.
-        stride: from one to the next.
-        spacing: from one element of the operand to the next, gaps being padding.
-        dilation: from one element of a window to the next.
+        size: the number of elements of a window.
+        stride: the distance between windows.
+        spacing: the distance between elements of the operand, with padding in the gaps.
+        dilation: the distance between elements of a window.
         padding: before the first element and behind the last.
     """
 
@@ -58,16 +58,16 @@ class Windows(NamedTuple):
     padding: tuple[tuple[int, int], ...]
 
     def check(self, call: Call, rank: int) -> None:
-        """Check that they are windows of so many axes."""
+        """Check the number of axes, and that all values are at least 1."""
         if any(len(one) != rank for one in self):
-            call.refuse("its windows have other axes than its operand")
+            call.refuse("the rank of its windows does not match its operand")
         for name in ("size", "stride", "spacing", "dilation"):
             if any(n < 1 for n in getattr(self, name)):
-                call.refuse(f"a window's {name} is below 1")
+                call.refuse(f"a window's {name} must be at least 1")
 
     @property
     def moving(self) -> list[int]:
-        """The axes along which windows are larger than an element, or leave some out."""
+        """The axes along which windows have several elements, a stride or padding."""
         return [
             axis
             for axis, pair in enumerate(self.padding)
@@ -76,16 +76,16 @@ class Windows(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing lies between elements."""
+        """Whether there are no gaps between elements."""
         return all(n == 1 for n in (*self.spacing, *self.dilation))
 
 
 @lowers("reduce_window")
 def lower_reduce_window(call: Call) -> Sequence[Operand]:
-    """The elements of each window joined by a region."""
+    """The elements of each window combined by a region."""
     operation, count = call.operation, len(call.operands) // 2
     if len(call.operands) != 2 * count or not count:
-        call.refuse("it takes a start for each operand")
+        call.refuse("it must have an initial value for each operand")
     windows = Windows(
         operation.integers("window_dimensions"),
         operation.integers("window_strides"),
@@ -105,7 +105,7 @@ def reduce_windows(
     starts: Sequence[Operand],
     windows: Windows,
 ) -> list[Operand]:
-    """The elements of each window joined by a region."""
+    """Combine the elements of each window with a region."""
     windows.check(call, xs[0].rank)
     kind = reducer_of(block) if len(xs) == 1 else None
     shape = _shape(call.translation.sizes, xs[0].shape, windows)
@@ -136,7 +136,7 @@ def _shape(sizes: Sizes, shape: Sequence[Dim], windows: Windows) -> list[Dim]:
 
 
 def _cumulated(x: Operand, windows: Windows, kind: str | None) -> Tensor | None:
-    """A window that reaches over all before, or all after, is a cumulative sum."""
+    """A cumulative op for windows that reach to the beginning or the end of an axis, else None."""
     axes = [axis for axis, size in enumerate(windows.size) if size > 1]
     if kind not in _CUMULATED or len(axes) != 1 or not windows.plain:
         return None
@@ -154,7 +154,7 @@ def _cumulated(x: Operand, windows: Windows, kind: str | None) -> Tensor | None:
 
 
 def _spread_out(call: Call, x: Operand, edge: Operand, windows: Windows) -> Operand:
-    """An operand with what lies around and between its elements."""
+    """An operand with padding around and between its elements."""
     low, high = zip(*windows.padding, strict=True) if windows.padding else ((), ())
     between = [n - 1 for n in windows.spacing]
     return padded(call.translation.sizes, x, edge, low, high, between)
@@ -166,9 +166,9 @@ def _around(call: Call, x: Operand, windows: Windows, kind: str) -> Operand:
 
 
 def _by_halves(call: Call, x: Operand, windows: Windows, kind: str) -> Tensor:
-    """Axis by axis: windows of 2, 4, 8, … elements are made of two of half the size."""
+    """Combine windows axis by axis: those of 2, 4, 8, … elements from two of half the size."""
     if neutral(kind, x.dtype) is None:
-        call.refuse(f"of {x.dtype.name} it is not translated")
+        call.refuse(f"it is not translated for {x.dtype.name}")
     tensor = _around(call, x, windows, kind).full
     for axis, size in enumerate(windows.size):
         if size > 1:
@@ -208,7 +208,7 @@ def _in_order(
     windows: Windows,
     shape: Sequence[Dim],
 ) -> list[Operand]:
-    """One place of the windows after the other: the region need not be associative."""
+    """Combine one element of all windows after the other: the region need not be associative."""
     if math.prod(windows.size) > _MOST_PLACES:
         call.refuse(f"windows of more than {_MOST_PLACES} elements need a sum or a maximum")
     wide = [_spread_out(call, x, start, windows).full for x, start in zip(xs, starts, strict=True)]
@@ -222,7 +222,7 @@ def _in_order(
 
 
 def _from(x: Tensor, first: Sequence[int], shape: Sequence[Dim], stride: Sequence[int]) -> Tensor:
-    """As many elements as a shape has, from a place on in steps."""
+    """A strided slice of `shape` elements that begins at `first`."""
     begin = constant(list(first), dtypes.int32)
     steps = constant(list(stride), dtypes.int32)
     if not first:
@@ -238,7 +238,7 @@ def _from(x: Tensor, first: Sequence[int], shape: Sequence[Dim], stride: Sequenc
 
 @lowers("select_and_scatter")
 def lower_select_and_scatter(call: Call) -> Operand:
-    """Each window's chosen element takes the window's value: how a pool goes backwards."""
+    """Add each window's source value to the element that it selects: the gradient of a pool."""
     x, source, start = (call.operand(index) for index in range(3))
     operation, ones = call.operation, (1,) * x.rank
     size = operation.integers("window_dimensions")
@@ -265,7 +265,7 @@ def lower_select_and_scatter(call: Call) -> Operand:
             continue
         pair = [Operand(best, source.shape), Operand(value, source.shape)]
         keep = call.translation.on_arrays(operation.region(0), pair)[0].full
-        # What lies outside is never chosen; what lies inside before nothing was is.
+        # Padding is never chosen; the first element inside the tensor always is.
         inside = op("GreaterEqual", number, zero)
         none_yet = op("Less", chosen, zero)
         swap = op("LogicalAnd", inside, op("LogicalOr", none_yet, op("LogicalNot", keep)))
@@ -281,17 +281,17 @@ def lower_select_and_scatter(call: Call) -> Operand:
 
 @lowers("custom_call stablehlo.dynamic_reduce_window")
 def lower_dynamic_reduce_window(call: Call) -> Sequence[Operand]:
-    """Windows whose size operands tell: over all before it is a cumulative sum."""
+    """Windows whose sizes are operands; only cumulative sums and products are translated."""
     x, start = call.operand(0), call.operand(1)
     called = call.operation.attributes.get("called_computations")
     if not isinstance(called, tuple) or len(called) != 1 or len(call.operands) != 7:
-        call.refuse("it has one region for one operand")
+        call.refuse("it must have one region and one operand")
     block = call.translation.module.function(str(called[0]))
     sizes, strides, spacing, dilation = (known_dims(one) for one in call.operands[2:6])
     padding = call.operand(6).known
     kind = reducer_of(block)
     if sizes is None or strides is None or spacing is None or dilation is None or padding is None:
-        call.refuse("windows whose sizes are computed are not translated")
+        call.refuse("computed window sizes are not translated")
     if any(n != 1 for n in (*strides, *spacing, *dilation)) or kind not in _CUMULATED:
         call.refuse("only cumulative sums and products are translated")
     axes = [axis for axis, size in enumerate(sizes) if size != 1]

@@ -67,5 +67,5 @@ def test_zeros_among_numbers_stay_zeros() -> None:
 
 
 def test_an_infinity_in_another_place_says_what_to_do() -> None:
-    with pytest.raises(errors.InternalError, match=r"in other places.*\n  Try: sample="):
+    with pytest.raises(errors.InternalError, match=r"at other indices.*\n  Try: sample="):
         judged(np.ones((1, 9, 4), np.float32), np.inf, "drawn")

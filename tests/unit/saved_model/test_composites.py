@@ -42,7 +42,7 @@ def test_a_spec_comes_back(spec: Any) -> None:
 def test_a_spec_with_a_state_that_cannot_be_is_refused() -> None:
     message = encode_structure(SPECS[0])
     message.type_spec_value.type_state.tuple_value.values[2].int64_value = 7
-    with pytest.raises(InvalidArgumentError, match="here: no RaggedTensorSpec"):
+    with pytest.raises(InvalidArgumentError, match="here: invalid RaggedTensorSpec"):
         decode_structure(message, "here")
 
 

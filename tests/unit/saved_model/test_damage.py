@@ -74,7 +74,9 @@ def test_the_text_form(tmp_path: Path, name: str) -> None:
     (model / "saved_model.pbtxt").write_text(text)
     assert largest_difference(saved_model.load(model), GOLDEN / name / "io.npz") <= 2e-6
     (model / "saved_model.pbtxt").write_text(text.replace("meta_graphs {", "meta_graph {", 1))
-    with pytest.raises(DataLossError, match=r"saved_model\.pbtxt .*no SavedModel as text: 2:"):
+    with pytest.raises(
+        DataLossError, match=r"saved_model\.pbtxt .*not a SavedModel in text form: 2:"
+    ):
         saved_model.load(model)
 
 

@@ -285,7 +285,9 @@ def test_a_variable_that_nobody_has_is_refused_by_name(tmp_path: Path) -> None:
     module = Module()
     lost = Variable(1.0, name="lost")
     module.f = function(lambda: lost + 1.0, input_signature=[])  # type: ignore[attr-defined]
-    with pytest.raises(FailedPreconditionError, match="uses variable 'lost', which no object"):
+    with pytest.raises(
+        FailedPreconditionError, match="uses variable 'lost', which no saved object"
+    ):
         saved(module, tmp_path)
 
 
@@ -304,7 +306,7 @@ def test_a_trace_with_arguments_that_cannot_be_written_is_left_out(tmp_path: Pat
 
 def test_a_method_that_was_never_called_says_so(tmp_path: Path) -> None:
     loaded = saved(Scale(), tmp_path)
-    with pytest.raises(ValueError, match="saved without any: it had not been called before"):
+    with pytest.raises(ValueError, match="saved without traces, since it was never called"):
         loaded.polynomial(convert_to_tensor(X))
 
 

@@ -85,7 +85,8 @@ def test_an_initialiser_that_cannot_run_is_told_by_the_signatures_that_need_it(
 
     folder = altered("text_file_columns", tmp_path, change)
     with pytest.raises(
-        UnimplementedError, match=r"(?s)has no value.*runs first.*InitializeTableFromTheMoon"
+        UnimplementedError,
+        match=r"(?s)has no value.*the initialiser of the model.*InitializeTableFromTheMoon",
     ):
         saved_model.load(folder).signatures["serving_default"]
 

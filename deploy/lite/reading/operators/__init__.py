@@ -1,4 +1,4 @@
-"""Readers of the operators, one file for each subject. Importing this package registers all."""
+"""Readers of the operators, one file per subject; importing this package registers them all."""
 
 from pinnace.deploy.lite.reading.operators import (
     arithmetic,

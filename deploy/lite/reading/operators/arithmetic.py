@@ -1,4 +1,4 @@
-"""Element by element: arithmetic, comparisons, truth values, activations."""
+"""Elementwise arithmetic, comparisons, logic, activations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# Operators that are an op of TensorFlow as they are.
+# Operators that equal an op of TensorFlow.
 _OF_ONE = {
     "ABS": "Abs",
     "NEG": "Neg",
@@ -60,38 +60,38 @@ _OF_TWO = {
 
 @reads(*_OF_ONE)
 def of_one(call: Call) -> Tensor:
-    """An op of one tensor."""
+    """An op with one operand."""
     return op(_OF_ONE[call.kind], call.x())
 
 
 @reads(*_OF_TWO)
 def of_two(call: Call) -> Tensor:
-    """An op of two tensors, and the activation that is fused to it."""
+    """An op with two operands, and the fused activation."""
     return call.activated(op(_OF_TWO[call.kind], call.x(0), call.x(1)))
 
 
 @reads("DIV")
 def divided(call: Call) -> Tensor:
-    """Whole numbers are divided as in C: towards zero."""
+    """Division; integers are rounded towards zero, as in C."""
     x, y = call.x(0), call.x(1)
     return call.activated(op("RealDiv" if x.dtype.is_floating else "TruncateDiv", x, y))
 
 
 @reads("ADD_N")
 def add_n(call: Call) -> Tensor:
-    """The sum of all."""
+    """The sum of all inputs."""
     return op("AddN", call.xs())
 
 
 @reads("RELU_N1_TO_1")
 def relu_n1_to_1(call: Call) -> Tensor:
-    """Between -1 and 1."""
+    """x, clipped to [-1, 1]."""
     return clipped(call.x(), -1.0, 1.0)
 
 
 @reads("RELU_0_TO_1")
 def relu_0_to_1(call: Call) -> Tensor:
-    """Between 0 and 1."""
+    """x, clipped to [0, 1]."""
     return clipped(call.x(), 0.0, 1.0)
 
 
@@ -105,13 +105,13 @@ def hard_swish(call: Call) -> Tensor:
 
 @reads("LEAKY_RELU")
 def leaky_relu(call: Call) -> Tensor:
-    """With its slope below zero."""
+    """x, or alpha · x below 0."""
     return op("LeakyRelu", call.x(), alpha=float(call.options["alpha"]))
 
 
 @reads("PRELU")
 def prelu(call: Call) -> Tensor:
-    """With slopes that are broadcast."""
+    """x, or alpha · x below 0, with alpha broadcast."""
     x, slope = call.x(0), call.x(1)
     below = op("Relu", op("Neg", x))
     return op("Sub", op("Relu", x), op("Mul", slope, below))
@@ -119,7 +119,7 @@ def prelu(call: Call) -> Tensor:
 
 @reads("GELU")
 def gelu(call: Call) -> Tensor:
-    """By the error function, or near it by tanh."""
+    """GELU with erf, or its approximation with tanh."""
     x = call.x()
     if call.options["approximate"]:
         cube = op("Mul", op("Mul", x, x), x)
@@ -132,7 +132,7 @@ def gelu(call: Call) -> Tensor:
 
 @reads("SOFTMAX")
 def softmax(call: Call) -> Tensor:
-    """Of beta · x."""
+    """The softmax of beta · x."""
     x = call.x()
     beta = float(call.options["beta"])
     return op("Softmax", x if beta == 1.0 else op("Mul", x, like(beta, x)))
@@ -140,33 +140,33 @@ def softmax(call: Call) -> Tensor:
 
 @reads("CAST")
 def cast(call: Call) -> Tensor:
-    """The numbers as they stand, also where they stand for others."""
+    """A cast of the stored elements, even if they are quantised."""
     return op("Cast", call.stored(0), DstT=call.dtype())
 
 
 @reads("BITCAST")
 def bitcast(call: Call) -> Tensor:
-    """The bits as they are."""
+    """The same bits in another type."""
     return op("Bitcast", call.stored(0), type=call.dtype())
 
 
 @reads("BUCKETIZE")
 def bucketize(call: Call) -> Tensor:
-    """Between which of the boundaries each number is."""
+    """The index of the bucket of each element."""
     boundaries = [float(n) for n in call.options["boundaries"]]
     return op("Bucketize", call.x(), boundaries=boundaries)
 
 
 @reads("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL")
 def random_numbers(call: Call) -> Tensor:
-    """Other numbers than LiteRT draws, of the same distribution."""
+    """Random numbers of the same distribution as LiteRT's, but other values."""
     name = "RandomUniform" if call.kind == "RANDOM_UNIFORM" else "RandomStandardNormal"
     return op(name, call.stored(0), dtype=dtypes.float32, **_seeds(call))
 
 
 @reads("MULTINOMIAL")
 def multinomial(call: Call) -> Tensor:
-    """Other numbers than LiteRT draws, of the same distribution."""
+    """Random numbers of the same distribution as LiteRT's, but other values."""
     return op("Multinomial", call.x(0), call.stored(1), output_dtype=call.dtype(), **_seeds(call))
 
 

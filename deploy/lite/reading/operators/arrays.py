@@ -1,4 +1,4 @@
-"""Elements moved about: shapes, slices, joined and split tensors, padding."""
+"""Shapes, slices, concatenation, splitting, padding: operators that move elements."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ if TYPE_CHECKING:
 
 @reads("RESHAPE", moves=True)
 def reshape(call: Call) -> Tensor:
-    """To a shape that is an input, or an option in old files."""
+    """A reshape; the shape is an input, or in old files an option."""
     if call.has(1):
         return op("Reshape", call.x(), call.x(1))
     sizes = [int(n) for n in call.options["new_shape"]]
-    if sizes == [0]:  # so a scalar was told
+    if sizes == [0]:  # old files denote a scalar this way
         sizes = []
     return op("Reshape", call.x(), constant(sizes, dtypes.int32))
 
 
 @reads("EXPAND_DIMS", moves=True)
 def expand_dims(call: Call) -> Tensor:
-    """One more axis."""
+    """The tensor with one more axis of size 1."""
     return op("ExpandDims", call.x(), call.x(1))
 
 
 @reads("SQUEEZE", moves=True)
 def squeeze(call: Call) -> Tensor:
-    """Without axes of size 1."""
+    """The tensor without axes of size 1."""
     return op("Squeeze", call.x(), squeeze_dims=[int(n) for n in call.options["squeeze_dims"]])
 
 
 @reads("TRANSPOSE", moves=True)
 def transpose(call: Call) -> Tensor:
-    """The axes in another order."""
+    """The tensor with its axes in another order."""
     return op("Transpose", call.x(), call.x(1))
 
 
 @reads("PACK")
 def pack(call: Call) -> Tensor:
-    """Side by side along a new axis."""
+    """Tensors stacked along a new axis."""
     return op("Pack", call.xs(), axis=int(call.options["axis"]))
 
 
 @reads("UNPACK", moves=True)
 def unpack(call: Call) -> Sequence[Tensor]:
-    """The parts along an axis."""
+    """The slices along an axis, which is removed."""
     return ops("Unpack", call.x(), num=int(call.options["num"]), axis=int(call.options["axis"]))
 
 
 @reads("CONCATENATION")
 def concatenation(call: Call) -> Tensor:
-    """One behind the other."""
+    """Tensors concatenated along an axis."""
     axis = constant(int(call.options["axis"]), dtypes.int32)
     xs = call.xs()
     return call.activated(op("ConcatV2", xs, axis) if len(xs) > 1 else xs[0])
@@ -64,25 +64,25 @@ def concatenation(call: Call) -> Tensor:
 
 @reads("SPLIT", moves=True)
 def split(call: Call) -> Sequence[Tensor]:
-    """In equal parts."""
+    """Parts of equal size along an axis."""
     return ops("Split", call.x(0), call.x(1), num_split=int(call.options["num_splits"]))
 
 
 @reads("SPLIT_V", moves=True)
 def split_v(call: Call) -> Sequence[Tensor]:
-    """In parts of given sizes."""
+    """Parts of given sizes along an axis."""
     return ops("SplitV", call.x(0), call.x(1), call.x(2), num_split=int(call.options["num_splits"]))
 
 
 @reads("SLICE", moves=True)
 def slice_(call: Call) -> Tensor:
-    """From a place, of a size."""
+    """A slice from a start index, of a given size."""
     return op("Slice", call.x(0), call.x(1), call.x(2))
 
 
 @reads("STRIDED_SLICE", moves=True)
 def strided_slice(call: Call) -> Tensor:
-    """As Python's slices."""
+    """A slice with strides."""
     options = call.options
     begin, end = call.x(1), call.x(2)
     if options["offset"]:
@@ -94,13 +94,13 @@ def strided_slice(call: Call) -> Tensor:
 
 @reads("PAD")
 def pad(call: Call) -> Tensor:
-    """With zeros."""
+    """The tensor padded with zeros."""
     return op("Pad", call.x(0), call.stored(1))
 
 
 @reads("PADV2")
 def pad_with(call: Call) -> Tensor:
-    """With a number that is an input."""
+    """The tensor padded with a given value."""
     return op("PadV2", call.x(0), call.stored(1), op("Reshape", call.x(2), _scalar()))
 
 
@@ -110,62 +110,62 @@ def _scalar() -> Tensor:
 
 @reads("MIRROR_PAD", moves=True)
 def mirror_pad(call: Call) -> Tensor:
-    """With what stands inside of the border."""
+    """The tensor padded with its mirror image."""
     mode = "SYMMETRIC" if call.options["mode"] else "REFLECT"
     return op("MirrorPad", call.x(0), call.x(1), mode=mode)
 
 
 @reads("TILE", moves=True)
 def tile(call: Call) -> Tensor:
-    """Several times."""
+    """The tensor repeated along its axes."""
     return op("Tile", call.x(0), call.x(1))
 
 
 @reads("BROADCAST_TO", moves=True)
 def broadcast_to(call: Call) -> Tensor:
-    """As large as a shape."""
+    """The tensor broadcast to a shape."""
     return op("BroadcastTo", call.x(0), call.x(1))
 
 
 @reads("BROADCAST_ARGS", moves=True)
 def broadcast_args(call: Call) -> Tensor:
-    """The shape that two shapes have together."""
+    """The shape that two shapes broadcast to."""
     return op("BroadcastArgs", call.x(0), call.x(1))
 
 
 @reads("FILL")
 def fill(call: Call) -> Tensor:
-    """A number as often as a shape has places."""
+    """A tensor of a shape, filled with a scalar."""
     return op("Fill", call.stored(0), call.x(1))
 
 
 @reads("RANGE")
 def range_(call: Call) -> Tensor:
-    """From a number to another in steps."""
+    """The numbers from a start to a limit in steps."""
     return op("Range", call.x(0), call.x(1), call.x(2))
 
 
 @reads("SHAPE")
 def shape(call: Call) -> Tensor:
-    """The sizes."""
+    """The shape."""
     return op("Shape", call.stored(0), out_type=call.dtype())
 
 
 @reads("RANK")
 def rank(call: Call) -> Tensor:
-    """The number of axes."""
+    """The rank."""
     return op("Rank", call.stored(0))
 
 
 @reads("REVERSE_V2", moves=True)
 def reverse(call: Call) -> Tensor:
-    """Backwards along axes."""
+    """The tensor reversed along axes."""
     return op("ReverseV2", call.x(0), call.x(1))
 
 
 @reads("REVERSE_SEQUENCE", moves=True)
 def reverse_sequence(call: Call) -> Tensor:
-    """The beginnings backwards, of lengths that are an input."""
+    """The first elements of each sequence reversed; the lengths are an input."""
     options = call.options
     return op(
         "ReverseSequence",
@@ -178,50 +178,50 @@ def reverse_sequence(call: Call) -> Tensor:
 
 @reads("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", moves=True)
 def space_depth(call: Call) -> Tensor:
-    """Blocks of places as channels, and back."""
+    """Spatial blocks moved to the channels, or back."""
     name = "SpaceToDepth" if call.kind == "SPACE_TO_DEPTH" else "DepthToSpace"
     return op(name, call.x(), block_size=int(call.options["block_size"]))
 
 
 @reads("SPACE_TO_BATCH_ND")
 def space_to_batch(call: Call) -> Tensor:
-    """Blocks of places as examples; padded with zeros."""
+    """Spatial blocks moved to the batch, after padding with zeros."""
     return op("SpaceToBatchND", call.x(), call.stored(1), call.stored(2))
 
 
 @reads("BATCH_TO_SPACE_ND", moves=True)
 def batch_to_space(call: Call) -> Tensor:
-    """The opposite; then cut."""
+    """The batch moved to spatial blocks, which are then cropped."""
     return op("BatchToSpaceND", call.x(0), call.x(1), call.x(2))
 
 
 @reads("DYNAMIC_UPDATE_SLICE")
 def dynamic_update_slice(call: Call) -> Tensor:
-    """A part written over, at a place that is moved inside."""
+    """The tensor with a slice replaced; the start is clamped so that the slice lies within."""
     return op("XlaDynamicUpdateSlice", call.x(0), call.x(1), call.stored(2))
 
 
 @reads("MATRIX_DIAG")
 def matrix_diag(call: Call) -> Tensor:
-    """Matrices with these diagonals."""
+    """Diagonal matrices."""
     return op("MatrixDiag", call.x())
 
 
 @reads("MATRIX_SET_DIAG")
 def matrix_set_diag(call: Call) -> Tensor:
-    """Matrices with other diagonals."""
+    """Matrices with another main diagonal."""
     return op("MatrixSetDiag", call.x(0), call.x(1))
 
 
 @reads("DENSIFY", moves=True)
 def densify(call: Call) -> Tensor:
-    """Sparse constants have their zeros when they are read."""
+    """The constant itself, since sparse constants are expanded when they are decoded."""
     return call.x()
 
 
 @reads("DILATE")
 def dilate(call: Call) -> Tensor:
-    """A number between the elements, several times along each axis: padded, cut and turned."""
+    """The tensor with padding between its elements, axis by axis."""
     x, number = call.x(0), op("Reshape", call.x(2), _scalar())
     for axis, step in enumerate(call.fixed(1).reshape(-1).tolist()):
         if step <= 1:

@@ -1,4 +1,4 @@
-"""Elements chosen: gathered, scattered, the largest, where something holds, segments."""
+"""Gathering, scattering, selection, largest elements, segments, non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @reads("GATHER", moves=True)
 def gather(call: Call) -> Tensor:
-    """Parts along an axis."""
+    """Slices gathered along an axis."""
     options = call.options
     axis = constant(int(options["axis"]), dtypes.int32)
     return op("GatherV2", call.x(0), _indices(call, 1), axis, batch_dims=int(options["batch_dims"]))
 
 
 def _indices(call: Call, index: int) -> Tensor:
-    """Places in a type that the op takes."""
+    """Indices in a type that the op takes."""
     found = call.stored(index)
     narrow = found.dtype in {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16}
     return op("Cast", found, DstT=dtypes.int32) if narrow else found
@@ -30,37 +30,37 @@ def _indices(call: Call, index: int) -> Tensor:
 
 @reads("GATHER_ND", moves=True)
 def gather_nd(call: Call) -> Tensor:
-    """Elements, or parts, by their places."""
+    """Elements or slices at the given indices."""
     return op("GatherNd", call.x(0), _indices(call, 1))
 
 
 @reads("EMBEDDING_LOOKUP")
 def embedding_lookup(call: Call) -> Tensor:
-    """Rows of a table."""
+    """The rows of a table."""
     return op("GatherV2", call.x(1), call.stored(0), constant(0, dtypes.int32))
 
 
 @reads("SELECT")
 def select(call: Call) -> Tensor:
-    """Of equal shapes, or rows by a vector."""
+    """A selection between tensors of equal shape, or between rows by a vector."""
     return op("Select", call.stored(0), call.x(1), call.x(2))
 
 
 @reads("SELECT_V2")
 def select_broadcast(call: Call) -> Tensor:
-    """Broadcast."""
+    """A selection with broadcast operands."""
     return op("SelectV2", call.stored(0), call.x(1), call.x(2))
 
 
 @reads("WHERE")
 def where(call: Call) -> Tensor:
-    """The places of what is not zero."""
+    """The indices of elements other than 0."""
     return op("Where", call.stored(0))
 
 
 @reads("ONE_HOT")
 def one_hot(call: Call) -> Tensor:
-    """One number at the place, another elsewhere."""
+    """`on` at the indices, `off` elsewhere."""
     return op(
         "OneHot",
         call.stored(0),
@@ -73,7 +73,7 @@ def one_hot(call: Call) -> Tensor:
 
 @reads("ARG_MAX", "ARG_MIN", moves=True)
 def extreme_place(call: Call) -> Tensor:
-    """Where the largest or the smallest is."""
+    """The index of the largest or smallest element along an axis."""
     x = call.x()
     if x.dtype is dtypes.bool:
         x = op("Cast", x, DstT=dtypes.int8)
@@ -84,26 +84,26 @@ def extreme_place(call: Call) -> Tensor:
 
 @reads("TOPK_V2", moves=True)
 def top_k(call: Call) -> Sequence[Tensor]:
-    """The largest, and where they are."""
+    """The largest elements along the last axis, and their indices."""
     k = op("Reshape", call.x(1), constant([], dtypes.int32))
     return ops("TopKV2", call.x(0), k, index_type=call.dtype(1))
 
 
 @reads("UNIQUE", moves=True)
 def unique(call: Call) -> Sequence[Tensor]:
-    """Each once, and which of them stands where."""
+    """The distinct elements, and for each element the index of its value among them."""
     return ops("Unique", call.x(), out_idx=call.dtype(1))
 
 
 @reads("SCATTER_ND")
 def scatter_nd(call: Call) -> Tensor:
-    """Added to zeros at places."""
+    """Zeros with updates added at the indices."""
     return op("ScatterNd", call.stored(0), call.x(1), call.stored(2))
 
 
 @reads("SPARSE_TO_DENSE")
 def sparse_to_dense(call: Call) -> Tensor:
-    """Values at places, a default elsewhere."""
+    """Values at the indices, a default elsewhere."""
     return op(
         "SparseToDense",
         call.stored(0),
@@ -116,7 +116,7 @@ def sparse_to_dense(call: Call) -> Tensor:
 
 @reads("SEGMENT_SUM")
 def segment_sum(call: Call) -> Tensor:
-    """Sums of rows that stand together."""
+    """Sums of consecutive rows with equal ids."""
     return op("SegmentSum", call.x(0), call.stored(1))
 
 
@@ -130,14 +130,14 @@ _SEGMENTS = {
 
 @reads(*_SEGMENTS)
 def unsorted_segments(call: Call) -> Tensor:
-    """Rows of each segment taken together."""
+    """Reductions over the rows of each segment."""
     count = op("Reshape", call.stored(2), constant([], dtypes.int32))
     return op(_SEGMENTS[call.kind], call.x(0), call.stored(1), count)
 
 
 @reads("NON_MAX_SUPPRESSION_V4")
 def suppression(call: Call) -> Sequence[Tensor]:
-    """The boxes that do not lie over better ones; zeros behind them."""
+    """The boxes that overlap no better ones, padded with zeros."""
     most, *thresholds = (_plain(call, index) for index in range(2, 5))
     return ops(
         "NonMaxSuppressionV4", call.x(0), call.x(1), most, *thresholds, pad_to_max_output_size=True
@@ -146,7 +146,7 @@ def suppression(call: Call) -> Sequence[Tensor]:
 
 @reads("NON_MAX_SUPPRESSION_V5")
 def soft_suppression(call: Call) -> Sequence[Tensor]:
-    """Likewise, with scores that others lower."""
+    """The boxes after overlapping ones have lowered each other's scores, padded with zeros."""
     most, *thresholds = (_plain(call, index) for index in range(2, 6))
     return ops(
         "NonMaxSuppressionV5", call.x(0), call.x(1), most, *thresholds, pad_to_max_output_size=True

@@ -1,4 +1,4 @@
-"""Branches, loops and calls of subgraphs; variables and tables."""
+"""Branches, loops, calls of subgraphs; variables and tables."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @reads("CALL_ONCE")
 def call_once(call: Call) -> Sequence[Tensor]:
-    """Its values of variables and tables are there when the model is loaded."""
+    """No ops: its variables and tables are initialised when the model is loaded."""
     del call
     return ()
 
 
 @reads("CALL")
 def called(call: Call) -> Sequence[Any]:
-    """A subgraph of the same inputs."""
+    """The results of a subgraph for the operator's inputs."""
     return call.translation.run(call.options["subgraph"], _values(call))
 
 
 @reads("STABLEHLO_COMPOSITE")
 def composite(call: Call) -> Sequence[Any]:
-    """The operators that it is composed of, whatever its name is."""
+    """The results of its decomposition; its name does not matter."""
     return call.translation.run(call.options["decomposition_subgraph_index"], _values(call))
 
 
@@ -47,7 +47,7 @@ def _truth(value: Tensor) -> Tensor:
 
 @reads("IF")
 def conditional(call: Call) -> Sequence[Tensor]:
-    """One of two subgraphs."""
+    """The results of one of two subgraphs."""
     values = _values(call)[1:]
     subgraphs = call.options["then_subgraph_index"], call.options["else_subgraph_index"]
 
@@ -61,12 +61,12 @@ def conditional(call: Call) -> Sequence[Tensor]:
 
 @reads("WHILE")
 def loop(call: Call) -> Sequence[Any]:
-    """A subgraph as long as another one holds."""
+    """The results of running a body subgraph while a condition subgraph holds."""
     values = _values(call)
     condition, body = call.options["cond_subgraph_index"], call.options["body_subgraph_index"]
     carried = [index for index, value in enumerate(values) if isinstance(value, Tensor)]
     if not carried:
-        call.damaged("a loop that carries nothing does nothing or never ends")
+        call.damaged("the loop carries no tensors, so it would do nothing or never end")
 
     def whole(xs: Sequence[Tensor]) -> list[Any]:
         found = list(values)
@@ -77,16 +77,16 @@ def loop(call: Call) -> Sequence[Any]:
     def goes_on(*xs: Tensor) -> Tensor:
         results = call.translation.run(condition, whole(xs))
         if len(results) != 1:
-            call.damaged("its condition gives more than one value, or none")
+            call.damaged("its condition must have one output")
         return _truth(results[0])
 
     def turn(*xs: Tensor) -> list[Tensor]:
         results = call.translation.run(body, whole(xs))
         if len(results) != len(values):
-            call.damaged(f"it carries {len(values)} values, and its body gives {len(results)}")
+            call.damaged(f"it carries {len(values)} values, and its body returns {len(results)}")
         return [_as_told(results[index], body.inputs[index]) for index in carried]
 
-    # A size that the file does not know may be another one in each turn.
+    # Sizes that are unknown in the file may change from iteration to iteration.
     shapes = [
         values[index].shape.most_specific_common_supertype([body.inputs[index].shape])
         for index in carried
@@ -96,7 +96,7 @@ def loop(call: Call) -> Sequence[Any]:
 
 
 def _as_told(value: Tensor, tensor: lite.Tensor) -> Tensor:
-    """A value with the sizes that the file knows of it, where its ops do not tell them."""
+    """A value with the static shape from the file, if its ops do not determine it."""
     is_open = not value.shape.is_fully_defined()
     if is_open and tensor.rank and not value.shape.is_subtype_of(tensor.shape):
         return op("EnsureShape", value, shape=tensor.shape)
@@ -105,20 +105,20 @@ def _as_told(value: Tensor, tensor: lite.Tensor) -> Tensor:
 
 @reads("VAR_HANDLE", "HASHTABLE")
 def handle(call: Call) -> Any:
-    """A handle of a variable or a table."""
+    """The handle of a variable or table."""
     return handle_of(call.operator)
 
 
 def _handle(call: Call, kind: str) -> Handle:
     found: Any = call.stored(0)
     if not isinstance(found, Handle) or found.kind != kind:
-        call.fail(f"its handle does not come of {kind}; which one it is must be known")
+        call.fail(f"its handle must come from {kind} directly")
     return found
 
 
 @reads("READ_VARIABLE")
 def read_variable(call: Call) -> Tensor:
-    """The value."""
+    """The variable's value."""
     given = call.given()
     variable = call.translation.state.variable(
         _handle(call, "VAR_HANDLE"), given.dtype, given.shape
@@ -129,7 +129,7 @@ def read_variable(call: Call) -> Tensor:
 
 @reads("ASSIGN_VARIABLE")
 def assign_variable(call: Call) -> Sequence[Tensor]:
-    """Another value, for this run and the next ones."""
+    """Assign a variable; the value is kept for later runs."""
     value = call.stored(1)
     variable = call.translation.state.variable(
         _handle(call, "VAR_HANDLE"), value.dtype, value.shape
@@ -140,7 +140,7 @@ def assign_variable(call: Call) -> Sequence[Tensor]:
 
 @reads("HASHTABLE_FIND")
 def find_in_table(call: Call) -> Tensor:
-    """Values of keys, a default for those that are not there."""
+    """The values of keys, with a default for keys that are not in the table."""
     keys, default = call.stored(1), call.stored(2)
     table = call.translation.state.table(_handle(call, "HASHTABLE"), keys.dtype, call.dtype())
     plain = op("Reshape", default, constant([], dtypes.int32))
@@ -153,6 +153,6 @@ def table_size(call: Call) -> Tensor:
     handle_ = _handle(call, "HASHTABLE")
     table = call.translation.state.known_table(handle_)
     if table is None:
-        call.fail("nothing looks anything up in its table")
+        call.fail("its table has no lookups, so its types are unknown")
     size = op("LookupTableSizeV2", table.resource_handle)
     return op("Reshape", size, constant([1], dtypes.int32))

@@ -1,4 +1,4 @@
-"""Convolutions and pooling; filters lie otherwise in the format, and have biases."""
+"""Convolutions and pooling, with the format's filter layouts and biases."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _WHOLE = frozenset({dtypes.int32, dtypes.int64})
 
 
 def padding_of(call: Call) -> str:
-    """The word for how the border is treated."""
+    """The op's name for the padding."""
     number = call.options["padding"]
     if not 0 <= number < len(_PADDINGS):
-        call.damaged(f"its padding has the number {number}")
+        call.damaged(f"its padding is {number}, must be 0 or 1")
     return _PADDINGS[number]
 
 
 def with_bias(call: Call, x: Tensor, index: int) -> Tensor:
-    """With a bias by channel, if there is one."""
+    """`x` plus a bias per channel, if there is one."""
     if not call.has(index):
         return x
     source, bias = call.source(index), call.x(index)
     if bias.dtype in _WHOLE and x.dtype is dtypes.float32:
         if source.quantization is None:
-            call.damaged("its bias has no scale")
+            call.damaged("its quantised bias has no scale")
         bias = to_real(bias, source.quantization, 1)
     if bias.shape.rank != 1:
         bias = op("Reshape", bias, constant([-1], dtypes.int32))
@@ -41,13 +41,13 @@ def with_bias(call: Call, x: Tensor, index: int) -> Tensor:
 def _numbers(call: Call, *names: str) -> list[int]:
     found = [int(call.options[name]) for name in names]
     if any(n < 1 for n in found):
-        call.damaged(f"it has {', '.join(names)} {found}")
+        call.damaged(f"its {', '.join(names)} are {found}, must be positive")
     return found
 
 
 @reads("CONV_2D")
 def conv_2d(call: Call) -> Tensor:
-    """Filters [out, height, width, in]."""
+    """A convolution with filters [out, height, width, in]."""
     high, wide = _numbers(call, "stride_h", "stride_w")
     down, across = _numbers(call, "dilation_h_factor", "dilation_w_factor")
     found = op(
@@ -63,14 +63,14 @@ def conv_2d(call: Call) -> Tensor:
 
 @reads("DEPTHWISE_CONV_2D")
 def depthwise(call: Call) -> Tensor:
-    """Filters [1, height, width, channels · multiplier]."""
+    """A depthwise convolution with filters [1, height, width, channels · multiplier]."""
     high, wide = _numbers(call, "stride_h", "stride_w")
     down, across = _numbers(call, "dilation_h_factor", "dilation_w_factor")
     x, weights = call.x(0), call.x(1)
     sizes = call.source(1).shape
     depth = x.shape[-1] if x.shape.rank else None
     if sizes.rank != 4 or not sizes.is_fully_defined():
-        call.fail("the shape of its filter is not known")
+        call.fail("the shape of its filter must be known")
     _, height, width, channels = (int(n or 0) for n in sizes)
     times = int(call.options["depth_multiplier"]) or 1
     inputs = depth or channels // times
@@ -81,7 +81,7 @@ def depthwise(call: Call) -> Tensor:
         weights,
         constant([height, width, inputs, channels // inputs], dtypes.int32),
     )
-    # TensorFlow's op takes one stride: where they differ, more is computed, and some of it kept.
+    # TensorFlow's op takes one stride: if the two differ, all positions are computed, then sliced.
     if high != wide:
         return _uneven(call, x, filters, (high, wide), (down, across))
     found = op(
@@ -98,14 +98,14 @@ def depthwise(call: Call) -> Tensor:
 def _uneven(
     call: Call, x: Tensor, filters: Tensor, strides: tuple[int, int], rates: tuple[int, int]
 ) -> Tensor:
-    """Strides of two sizes: of stride 1, and then every so manieth place."""
+    """A depthwise convolution with different strides: of stride 1, then sliced with strides."""
     if padding_of(call) == "SAME":
         pairs = [[0, 0]]
         for size, stride, rate, length in zip(
             x.shape[1:3], strides, rates, filters.shape[:2], strict=True
         ):
             if size is None or length is None:
-                call.fail("of two strides, with padding, and an input whose size is not known")
+                call.fail("with different strides and padding, the size of its input must be known")
             reach = (length - 1) * rate + 1
             total = max((-(-size // stride) - 1) * stride + reach - size, 0)
             pairs.append([total // 2, total - total // 2])
@@ -132,7 +132,7 @@ def _uneven(
 
 @reads("TRANSPOSE_CONV")
 def transpose_conv(call: Call) -> Tensor:
-    """Output's sizes, filters [out, height, width, in], input, and maybe a bias."""
+    """A transposed convolution; inputs: output shape, filters [out, height, width, in], x, bias."""
     high, wide = _numbers(call, "stride_h", "stride_w")
     found = op(
         "Conv2DBackpropInput",
@@ -147,7 +147,7 @@ def transpose_conv(call: Call) -> Tensor:
 
 @reads("CONV_3D")
 def conv_3d(call: Call) -> Tensor:
-    """Filters as TensorFlow has them."""
+    """A 3D convolution; the filter has TensorFlow's layout."""
     strides = _numbers(call, "stride_d", "stride_h", "stride_w")
     rates = _numbers(call, "dilation_d_factor", "dilation_h_factor", "dilation_w_factor")
     found = op(
@@ -163,7 +163,7 @@ def conv_3d(call: Call) -> Tensor:
 
 @reads("CONV_3D_TRANSPOSE")
 def conv_3d_transpose(call: Call) -> Tensor:
-    """Output's sizes, filters, input, and maybe a bias."""
+    """A transposed 3D convolution; inputs: output shape, filters, x, and maybe a bias."""
     strides = _numbers(call, "stride_d", "stride_h", "stride_w")
     rates = _numbers(call, "dilation_d_factor", "dilation_h_factor", "dilation_w_factor")
     found = op(
@@ -180,7 +180,7 @@ def conv_3d_transpose(call: Call) -> Tensor:
 
 @reads("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 def pool(call: Call) -> Tensor:
-    """Means, extremes, or roots of means of squares, of windows."""
+    """Mean, maximum or root mean square over windows."""
     x = call.x()
     high, wide = _numbers(call, "stride_h", "stride_w")
     window = _numbers(call, "filter_height", "filter_width")

@@ -1,4 +1,4 @@
-"""Operators that are not built in: TensorFlow's own ops (flex), and the end of detectors."""
+"""Custom operators: TensorFlow's own ops (flex), Example parsing, detection postprocessing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 _FLEX = "Flex"
-# Runtimes for servers have these: TensorFlow's ops of the same names, by the same options.
+# Operators of server runtimes, named after TensorFlow's ops and with their attributes as options.
 _EXAMPLES = ("ParseExample", "ParseExampleV2")
 _DETECTION = "TFLite_Detection_PostProcess"
 
 
 @reads("CUSTOM")
 def custom(call: Call) -> Sequence[Tensor]:
-    """By its name."""
+    """The results of a custom operator, by its name."""
     name = call.operator.custom
     if name in _EXAMPLES:
         return _parsed_examples(call)
@@ -36,21 +36,21 @@ def custom(call: Call) -> Sequence[Tensor]:
         return _flex(call)
     if name != _DETECTION:
         call.fail(
-            f"it is not built in; TensorFlow's own ops (Flex...), {', '.join(_EXAMPLES)} and "
+            f"it is a custom operator; TensorFlow's ops (Flex...), {', '.join(_EXAMPLES)} and "
             f"{_DETECTION} are read"
         )
     return _detection(call)
 
 
 def _flex(call: Call) -> Sequence[Tensor]:
-    """The node of TensorFlow that the options hold."""
+    """The results of the NodeDef in its options."""
     parts = flexible(call.operator.payload) if call.operator.payload else None
     if not isinstance(parts, list) or len(parts) < 2 or not isinstance(parts[1], bytes):
-        call.damaged("its options do not hold the node of TensorFlow that it is")
+        call.damaged("its options must hold its op's name and NodeDef")
     try:
         node = NodeDef.FromString(parts[1])
     except DecodeError:
-        call.damaged("its options hold no node of TensorFlow")
+        call.damaged("its options hold no valid NodeDef")
     definition = registry.lookup(node.op)
     attrs: dict[str, Any] = {}
     for name, value in node.attr.items():
@@ -67,7 +67,7 @@ def _flex(call: Call) -> Sequence[Tensor]:
 
 
 def _parsed_examples(call: Call) -> Sequence[Tensor]:
-    """Records of `tf.train.Example`, by TensorFlow's node or by how many keys there are."""
+    """Parsed `tf.train.Example` records, by the NodeDef or the numbers of keys in the options."""
     options = flexible(call.operator.payload) if call.operator.payload else None
     if isinstance(options, list):
         return _flex(call)
@@ -75,12 +75,12 @@ def _parsed_examples(call: Call) -> Sequence[Tensor]:
     counts = (b"Nsparse", b"Ndense") if is_first else (b"num_sparse",)
     found = [options.get(key, 0) for key in counts] if isinstance(options, dict) else []
     if not found or not all(isinstance(one, int) and 0 <= one <= call.count for one in found):
-        call.damaged("its options do not tell how many keys it has")
+        call.damaged("its options do not give the numbers of keys")
     sparse = found[0]
     dense = found[1] if is_first else call.fixed(3).size
     start = 2 + sparse + dense if is_first else 5
     if call.count != start + dense or len(call.operator.outputs) != 3 * sparse + dense:
-        call.damaged(f"{sparse} sparse and {dense} dense keys do not fit its inputs and outputs")
+        call.damaged(f"{sparse} sparse and {dense} dense keys do not match its inputs and outputs")
     if not is_first and call.fixed(4).size:
         call.fail("it has ragged features, which LiteRT does not compute")
     given = [call.stored(index) for index in range(call.count)]
@@ -98,13 +98,13 @@ def _parsed_examples(call: Call) -> Sequence[Tensor]:
 
 
 def _no_function(name: str, *_: Any) -> NoReturn:
-    raise UnimplementedError(f"it calls the function {name!r:.120}, which the file has not")
+    raise UnimplementedError(f"it calls the function {name!r:.120}, which the file does not have")
 
 
 def _detection(call: Call) -> Sequence[Tensor]:
-    """Boxes from their anchors, the best of them that do not lie over better ones.
+    """Boxes decoded from their anchors, and the best ones after non-maximum suppression.
 
-    Class 0 is the background, if there is one score more than classes.
+    If there is one more score than classes, class 0 is the background.
     """
     options = flexible(call.operator.payload) if call.operator.payload else {}
 
@@ -115,10 +115,10 @@ def _detection(call: Call) -> Sequence[Tensor]:
         return found
 
     if option("use_regular_nms", False):
-        call.fail("it suppresses boxes class by class (use_regular_nms), which is not read")
+        call.fail("it suppresses boxes class by class (use_regular_nms), which is not supported")
     boxes, scores, anchors = (op("Reshape", call.x(n), _shape(-1, m)) for n, m in _sides(call))
     count = int(option("num_classes"))
-    # Scores of the background come first.
+    # The background's scores come first.
     with_background = scores.shape[-1] or count
     scores = scores[:, with_background - count :]
     y, x, h, w = (boxes[:, n] for n in range(4))
@@ -130,9 +130,9 @@ def _detection(call: Call) -> Sequence[Tensor]:
     corners = op("Pack", [cy - high, cx - wide, cy + high, cx + wide], axis=1)
     most, each = int(option("max_detections")), int(option("max_classes_per_detection", 1))
     if not 0 < each <= count or not most > 0:
-        call.damaged(f"it gives {most} boxes of {each} classes each, of {count} classes")
+        call.damaged(f"it asks for {most} boxes of {each} classes each, of {count} classes")
     threshold = float(option("nms_score_threshold"))
-    # TensorFlow's op wants more than the threshold, LiteRT's as much.
+    # TensorFlow's op keeps scores above the threshold, LiteRT's also those equal to it.
     below = constant(threshold, dtypes.float32) - constant(1e-7, dtypes.float32)
     kept, valid = ops(
         "NonMaxSuppressionV4",
@@ -161,12 +161,12 @@ def _detection(call: Call) -> Sequence[Tensor]:
 
 
 def _sides(call: Call) -> list[tuple[int, int]]:
-    """The inputs, and how long their rows are."""
+    """The number of columns of boxes, scores and anchors, each with the input's index."""
     found = []
     for index in range(3):
         size = call.stored(index).shape[-1] if call.rank(index) else None
         if size is None or (index != 1 and size < 4):
-            call.fail(f"how long the rows of its input {index} are is not known, or too short")
+            call.fail(f"the last size of its input {index} is unknown or too small")
         found.append((index, int(size)))
     return found
 

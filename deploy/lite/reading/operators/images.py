@@ -1,4 +1,4 @@
-"""Pictures of other sizes; normalisation by neighbours."""
+"""Image resizing; local response normalisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @reads("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resize(call: Call) -> Tensor:
-    """To a size that is an input."""
+    """Images resized to a size that is an input."""
     options = call.options
     name = "ResizeBilinear" if call.kind == "RESIZE_BILINEAR" else "ResizeNearestNeighbor"
     how = {key: bool(options[key]) for key in ("align_corners", "half_pixel_centers")}
@@ -21,7 +21,7 @@ def resize(call: Call) -> Tensor:
 
 @reads("LOCAL_RESPONSE_NORMALIZATION")
 def local_response(call: Call) -> Tensor:
-    """Divided by what stands beside it."""
+    """Local response normalisation over neighbouring channels."""
     options = call.options
     return op(
         "LRN",

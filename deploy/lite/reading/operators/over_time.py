@@ -1,4 +1,4 @@
-"""A step of a recurrent layer for one time after the other."""
+"""Recurrent layers as loops over their steps."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def over_time(
     backwards: bool = False,
     first: Sequence[Tensor] | None = None,
 ) -> Tensor:
-    """The results of a step at each time, [batch, time, ...]: its first state.
+    """The first state at each step, [batch, time, ...].
 
     Args:
-        call: of the operator.
-        x: [batch, time, ...], or [time, batch, ...] if the operator says so.
-        sizes: of the states.
-        step: new states of a part of `x` and of the old ones.
-        backwards: whether time runs backwards.
-        first: the states before the first step; None for zeros.
+        call: the operator.
+        x: [batch, time, ...], or [time, batch, ...] if the operator's options say so.
+        sizes: of the states' last axes.
+        step: computes the new states from a step of `x` and the old states.
+        backwards: whether the last step comes first.
+        first: the initial states; None for zeros.
     """
     first_is_time = bool(call.options["time_major"])
     if x.shape.rank != 3:
-        call.damaged(f"its input has {x.shape.rank} axes, and has to have 3")
+        call.damaged(f"its input has {x.shape.rank} axes, must have 3")
     if not first_is_time:
         x = op("Transpose", x, constant([1, 0, 2], dtypes.int32))
     length = op("Shape", x)[0] if x.shape[0] is None else constant(x.shape[0], dtypes.int32)
@@ -71,5 +71,5 @@ def over_time(
 
 
 def product(x: Tensor, weights: Tensor) -> Tensor:
-    """Rows by weights of which each row is an output's."""
+    """x times transposed weights, [out, in]."""
     return op("MatMul", x, weights, transpose_b=True)

@@ -1,4 +1,4 @@
-"""Real numbers as whole ones, and back."""
+"""Quantisation and dequantisation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REAL = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float64})
 
 @reads("QUANTIZE", "DEQUANTIZE")
 def converted(call: Call) -> Tensor:
-    """To what the output stands for; also from a scale to another."""
+    """The quantised or real values that the output's type asks for; scales may change."""
     x = call.x()
     if x.dtype in _REAL:
         x = op("Cast", x, DstT=dtypes.float32)
@@ -30,7 +30,7 @@ def converted(call: Call) -> Tensor:
 
 @reads("FAKE_QUANT")
 def fake_quant(call: Call) -> Tensor:
-    """To whole numbers and back."""
+    """Values rounded to quantised ones, in float32."""
     options = call.options
     return op(
         "FakeQuantWithMinMaxArgs",

@@ -1,4 +1,4 @@
-"""Recurrent layers of real numbers, and those of whole weights."""
+"""Recurrent layers in floats, and those with quantised weights and float activations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.reading.operators.over_time import Step
     from pinnace.framework.tensor import Tensor
 
-_SMALL = 1e-8  # what LiteRT adds to variances
-# Inputs of the LSTM: gates in this order, from these places on.
+_SMALL = 1e-8  # added to variances in LiteRT's kernel
+# The LSTM's inputs: weights of the gates in this order, from these indices on.
 _GATES = ("input", "forget", "cell", "output")
 _MOST_LSTM_INPUTS = 24
 _STATES = (18, 19)
@@ -29,18 +29,18 @@ def _refuse_whole(call: Call) -> None:
     source = call.source(0)
     if is_quantised(source.dtype, source.quantization):
         call.fail(
-            "its input is of whole numbers, for which LiteRT has no kernel; layers of real "
-            "numbers, and of whole weights, are read"
+            "its input is quantised, for which LiteRT has no kernel; only layers with float "
+            "activations are supported"
         )
 
 
 class _Lstm:
-    """The weights of one direction.
+    """The weights of one direction of an LSTM.
 
     Args:
-        call: of the operator.
-        first: the place of the first of its weights.
-        norms: the place of the first factor of its normalisation, None if there can be none.
+        call: the operator.
+        first: the index of its first weights.
+        norms: the index of its first layer normalisation weights; None for none.
     """
 
     def __init__(self, call: Call, first: int, norms: int | None) -> None:
@@ -49,19 +49,19 @@ class _Lstm:
 
         self.call = call
         self.of_x, self.of_h = inputs(first), inputs(first + 4)
-        # The cell's own gate has no look at the cell.
+        # The cell gate has no peephole.
         entry, forget, out = inputs(first + 8, 3)
         self.of_cell = [entry, forget, None, out]
         self.biases = inputs(first + 11)
         self.projection, self.projection_bias = inputs(first + 15, 2)
         self.norms = [None] * 4 if norms is None else inputs(norms)
         if any(self.of_x[n] is None or self.of_h[n] is None for n in (1, 2, 3)):
-            call.damaged("one of its gates has no weights")
+            call.damaged("a gate lacks its weights")
         weights: Any = self.of_x[1]
         cells = weights.shape[0]
         outputs = cells if self.projection is None else self.projection.shape[0]
         if cells is None or outputs is None:
-            call.fail("how many cells it has is not known")
+            call.fail("the number of its cells must be known")
         self.sizes = [int(outputs), int(cells)]
 
     def gate(self, which: int, x: Tensor, h: Tensor, cell: Tensor | None) -> Tensor:
@@ -83,11 +83,11 @@ class _Lstm:
         return found if bias is None else op("AddV2", found, bias)
 
     def step(self, x: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """The output and the cells after one more part of the input."""
+        """The new output and cell state after a step of the input."""
         h, cell = states
         options = self.call.options
         forget = op("Sigmoid", self.gate(1, x, h, cell))
-        if self.of_x[0] is None:  # forgetting and taking in are coupled
+        if self.of_x[0] is None:  # input and forget gate are coupled
             entry = op("Sub", like(1.0, forget), forget)
         else:
             entry = op("Sigmoid", self.gate(0, x, h, cell))
@@ -113,9 +113,9 @@ class _Lstm:
 
 @reads("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def lstm(call: Call) -> Tensor:
-    """With looks at the cell, projection, normalisation and coupled gates, where there are such."""
+    """LSTM outputs, with peepholes, projection, layer normalisation, coupled gates if given."""
     if call.options["diagonal_recurrent_tensors"]:
-        call.fail("its recurrent weights are diagonals, which is not read")
+        call.fail("its recurrent weights are diagonal, which is not supported")
     if call.count > _MOST_LSTM_INPUTS:
         call.damaged(f"it has {call.count} inputs")
     source = call.source(0)
@@ -128,10 +128,10 @@ def lstm(call: Call) -> Tensor:
 
 @reads("BIDIRECTIONAL_SEQUENCE_LSTM")
 def lstm_both_ways(call: Call) -> Sequence[Tensor]:
-    """One after the time, one against it: side by side, or two outputs."""
+    """LSTM outputs in both directions, concatenated or as two outputs."""
     _refuse_whole(call)
     if any(call.has(index) for index in range(_BOTH_WAYS, call.count)):
-        call.fail("it takes a second input, which is not read")
+        call.fail("it has an auxiliary input, which is not supported")
     x = call.x(0)
     made = []
     for first, backwards in ((1, False), (18, True)):
@@ -147,11 +147,11 @@ def _side_by_side(call: Call, made: Sequence[Tensor]) -> Sequence[Tensor]:
 
 
 def _simple(call: Call, first: int) -> tuple[list[int], Step]:
-    """A layer of one product: its size and its step."""
+    """The size and the step of a simple recurrent layer."""
     weights, again, bias = (call.x(first + n) for n in range(3))
     size = weights.shape[0]
     if size is None:
-        call.fail("how many units it has is not known")
+        call.fail("the number of its units must be known")
 
     def step(x: Tensor, states: list[Tensor]) -> list[Tensor]:
         total = op("AddV2", product(x, weights), product(states[0], again))
@@ -163,7 +163,7 @@ def _simple(call: Call, first: int) -> tuple[list[int], Step]:
 
 @reads("UNIDIRECTIONAL_SEQUENCE_RNN")
 def simple_rnn(call: Call) -> Tensor:
-    """One product of what comes in and what went out."""
+    """The outputs of a simple recurrent layer: activation(W x + R h + b)."""
     _refuse_whole(call)
     sizes, step = _simple(call, 1)
     return over_time(call, call.x(0), sizes, step)
@@ -171,10 +171,10 @@ def simple_rnn(call: Call) -> Tensor:
 
 @reads("BIDIRECTIONAL_SEQUENCE_RNN")
 def simple_both_ways(call: Call) -> Sequence[Tensor]:
-    """One after the time, one against it."""
+    """Simple recurrent layers in both directions."""
     _refuse_whole(call)
     if any(call.has(index) for index in range(9, call.count)):
-        call.fail("it takes a second input, which is not read")
+        call.fail("it has an auxiliary input, which is not supported")
     x = call.x(0)
     made = []
     for first, backwards in ((1, False), (5, True)):
@@ -185,7 +185,7 @@ def simple_both_ways(call: Call) -> Sequence[Tensor]:
 
 @reads("RNN")
 def rnn_step(call: Call) -> Tensor:
-    """One step of it, from zeros."""
+    """One step of a simple recurrent layer, from a zero state."""
     _refuse_whole(call)
     x, weights = call.x(0), call.x(1)
     return activated(

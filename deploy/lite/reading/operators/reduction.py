@@ -1,4 +1,4 @@
-"""Sums, means, extremes along axes, and running sums."""
+"""Reductions and cumulative sums."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _REDUCTIONS = {
     "REDUCE_ANY": "Any",
     "REDUCE_ALL": "All",
 }
-_SMALLEST = 1e-6  # of a length, in LiteRT's kernel
+_SMALLEST = 1e-6  # the least norm in LiteRT's kernel
 
 
 @reads(*_REDUCTIONS)
 def reduced(call: Call) -> Tensor:
-    """Along axes that are an input."""
+    """A reduction along axes that are an input."""
     keep = bool(call.options["keep_dims"])
     return op(_REDUCTIONS[call.kind], call.x(0), call.stored(1), keep_dims=keep)
 
 
 @reads("CUMSUM")
 def cumsum(call: Call) -> Tensor:
-    """Running sums."""
+    """Cumulative sums."""
     axis = op("Reshape", call.stored(1), constant([], dtypes.int32))
     options = call.options
     return op(
@@ -45,7 +45,7 @@ def cumsum(call: Call) -> Tensor:
 
 @reads("L2_NORMALIZATION")
 def l2_normalization(call: Call) -> Tensor:
-    """Of length 1 along the last axis."""
+    """x divided by its norm along the last axis."""
     x = call.x()
     total = op("Sum", op("Square", x), constant([-1], dtypes.int32), keep_dims=True)
     length = op("Maximum", op("Sqrt", total), like(_SMALLEST, x))

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @reads("RFFT2D")
 def rfft_2d(call: Call) -> Tensor:
-    """Of the last two axes, of real numbers."""
+    """The real FFT over the last two axes."""
     return op("RFFT2D", call.x(0), call.stored(1))
 
 
 @reads("REAL", "IMAG", "COMPLEX_ABS")
 def of_complex(call: Call) -> Tensor:
-    """Parts and sizes of complex numbers."""
+    """The real or imaginary part, or the magnitude."""
     x = call.stored(0)
     real = dtypes.float64 if x.dtype is dtypes.complex128 else dtypes.float32
     name = {"REAL": "Real", "IMAG": "Imag"}.get(call.kind, "ComplexAbs")

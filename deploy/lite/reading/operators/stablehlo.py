@@ -1,7 +1,7 @@
-"""Operators of StableHLO, by the translation that modules of StableHLO have.
+"""StableHLO operators, by the same translation as StableHLO modules.
 
-LiteRT's interpreter runs a few of them; TFLiteConverter writes others as well, if it is asked to.
-Their options have the names of the op's attributes.
+LiteRT's interpreter runs only a few of them; TFLiteConverter writes others as well if asked to.
+Their options are named after the op's attributes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 _PREFIX = "STABLEHLO_"
-# What moves elements, and does not look at them.
+# Ops that move elements without computing with them.
 _MOVES = """
     BROADCAST_IN_DIM CONCATENATE DYNAMIC_SLICE DYNAMIC_UPDATE_SLICE GATHER PAD RESHAPE SCATTER
     SELECT SLICE TRANSPOSE
@@ -38,7 +38,7 @@ _COMPUTES = """
     IOTA LOG LOGISTIC MAXIMUM MINIMUM MULTIPLY NEGATE OR POWER REDUCE REDUCE_WINDOW REMAINDER
     RNG_BIT_GENERATOR RSQRT SHIFT_LEFT SORT SUBTRACT TANH
 """
-# LiteRT's own operators that stand in the regions of others.
+# LiteRT's own operators that occur in the regions of StableHLO ops.
 _IN_REGIONS = {
     "ADD": "add",
     "LOGICAL_AND": "and",
@@ -47,7 +47,7 @@ _IN_REGIONS = {
     "MINIMUM": "minimum",
     "MUL": "multiply",
 }
-# What REDUCE_WINDOW joins windows by.
+# REDUCE_WINDOW's functions.
 _JOINED = {
     "ADD": "add",
     "ALL": "and",
@@ -56,9 +56,9 @@ _JOINED = {
     "MINIMUM": "minimum",
     "MUL": "multiply",
 }
-# Ops whose results have sizes that the file tells; those of others follow from what they take.
+# Ops whose result shapes are taken from the file; others follow from the operands.
 _OF_FIXED_SIZES = frozenset({"broadcast_in_dim", "iota", "reshape", "rng_bit_generator"})
-# Options that are numbers of words -> the attribute's name, and the words as StableHLO has them.
+# Options with enum values -> the attribute's name, and StableHLO's words for the values.
 _WORDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "algorithm": ("rng_algorithm", "RngAlgorithm", {"THREEFRY": "THREE_FRY"}),
     "comparison_direction": ("comparison_direction", "StablehloComparisonDirection", {}),
@@ -76,27 +76,27 @@ def _names(text: str) -> list[str]:
 
 @reads(*_names(_MOVES), moves=True)
 def moved(call: Call) -> Sequence[Tensor]:
-    """The op of that name."""
+    """The results of the StableHLO op of that name."""
     return _translated(call)
 
 
 @reads(*_names(_COMPUTES))
 def computed(call: Call) -> Sequence[Tensor]:
-    """The op of that name."""
+    """The results of the StableHLO op of that name."""
     for tensor in (*call.operator.inputs, *call.operator.outputs):
         if tensor is not None and is_quantised(tensor.dtype, tensor.quantization):
-            call.fail("its whole numbers stand for real ones, which StableHLO says in its own way")
+            call.fail("its tensors have TensorFlow Lite's quantisation, which StableHLO ops lack")
     return _translated(call)
 
 
 @reads("REDUCE_WINDOW")
 def windows(call: Call) -> Sequence[Tensor]:
-    """The elements of each window joined; without padding."""
+    """A reduction over windows without padding."""
     functions = lite_schema.ENUMS["ReduceWindowFunction"]
     number = call.options["reduce_function"]
     kind = next((kind for name, kind in _JOINED.items() if functions[name] == number), None)
     if kind is None:
-        call.fail(f"its function is number {number}, which is none")
+        call.fail(f"its function has the unknown number {number}")
     scalar = _value(call.source(0).dtype, ())
     first, second, result = (Value(scalar.type) for _ in range(3))
     block = Block(
@@ -120,10 +120,10 @@ def windows(call: Call) -> Sequence[Tensor]:
 
 @reads("STABLEHLO_CASE")
 def case(call: Call) -> Sequence[Any]:
-    """One of several subgraphs; a number that is none's runs the last one."""
+    """The results of one of several subgraphs; an index out of range chooses the last one."""
     branches: Sequence[lite.Subgraph] = call.options["branch_subgraph_indices"]
     if not branches:
-        call.damaged("it has no branches")
+        call.damaged("it must have at least one branch")
     given = [call.stored(index) for index in range(1, call.count)]
     run = call.translation.run
     found = switch_case(call.stored(0), [lambda one=one: run(one, given) for one in branches])
@@ -150,7 +150,7 @@ def _run(
     given: Sequence[Tensor],
     results: Sequence[Value],
 ) -> Sequence[Tensor]:
-    """A function of this one op, applied."""
+    """The results of a function that consists of this op."""
     arguments = tuple(_value(x.dtype, tuple(x.shape)) for x in given)
     operation = Operation(name, arguments, tuple(results), attributes, {}, regions)
     end = Operation("return", tuple(results), (), {}, {}, ())
@@ -210,11 +210,11 @@ def _block(call: Call, subgraph: lite.Subgraph) -> Block:
         if operator.kind.startswith(_PREFIX):
             name = operator.kind.removeprefix(_PREFIX).lower()
         if name is None:
-            call.fail(f"{operator.kind} inside of it is not read")
+            call.fail(f"{operator.kind} in its region is not supported")
         for tensor in operator.inputs:
             if tensor is None or (id(tensor) not in known and tensor.data is None):
-                call.damaged(f"{operator.kind} inside of it lacks an input")
-        # Of LiteRT's own ones, only what joins two values stands here; options tell of activations.
+                call.damaged(f"{operator.kind} in its region lacks an input")
+        # LiteRT's own operators here are binary, and their options, activations, do not apply.
         options = operator.options if operator.kind.startswith(_PREFIX) else {}
         attributes, regions = _fields(call, options)
         given = tuple(value(tensor) for tensor in operator.inputs if tensor is not None)

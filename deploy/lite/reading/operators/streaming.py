@@ -1,6 +1,6 @@
-"""SVDF: a layer over the last parts of a sequence, of which each run is given one.
+"""SVDF: a layer over the last steps of a sequence, of which each run is given one.
 
-What it remembers is a variable, as in an interpreter: zeros before the first run.
+Its memory is a variable, as in an interpreter, with zeros before the first run.
 
 Source: lite/kernels/internal/reference/svdf.h.
 """
@@ -24,7 +24,7 @@ _STATE = 4
 
 @reads("SVDF")
 def svdf(call: Call) -> Tensor:
-    """Features of what comes in, and of what came before, weighed by their age."""
+    """The outputs for a step: features of this step and earlier ones, weighted by age."""
     source = call.source(0)
     if is_quantised(source.dtype, source.quantization):
         return _whole(call)
@@ -34,15 +34,15 @@ def svdf(call: Call) -> Tensor:
 
 
 def _remembered(call: Call, features: Tensor) -> Tensor:
-    """What is remembered from now on, [batch, filters, memory]: the last one is the youngest."""
+    """The updated memory, [batch, filters, memory], with the newest step last."""
     source, weights = call.source(_STATE), call.source(2)
     if not source.is_state or not source.shape.is_fully_defined() or weights.rank != 2:
-        call.damaged("what it remembers is no state of a known size")
+        call.damaged("its memory must be a state tensor of known size")
     filters, length = (int(n or 0) for n in weights.shape)
     rows = (source.shape.num_elements() or 0) // max(filters * length, 1)
     if features.shape[0] != rows:
-        call.fail(f"it remembers {rows} rows, and is given {features.shape[0] or 'any number'}")
-    # Files name states alike: which one it is, the tensor tells.
+        call.fail(f"its memory has {rows} rows, its input {features.shape[0] or 'unknown'}")
+    # Several states may have one name in the file, so the tensor is the key.
     handle = Handle("SVDF", ("SVDF", id(source)))
     variable = call.translation.state.variable(handle, source.dtype, source.shape)
     before = op("Reshape", variable.read_value(), constant([rows, filters, length], dtypes.int32))
@@ -59,21 +59,21 @@ def _remembered(call: Call, features: Tensor) -> Tensor:
 
 
 def _by_unit(call: Call, weighed: Tensor) -> Tensor:
-    """The sums of as many filters as a unit has."""
+    """The sums over the `rank` filters of each unit."""
     rank, filters = int(call.options["rank"]), int(call.source(2).shape[0] or 0)
     if rank < 1 or filters % rank:
-        call.damaged(f"its rank is {rank}, and it has {filters} filters")
+        call.damaged(f"its rank is {rank}, which does not divide its {filters} filters")
     size = constant([-1, filters // rank, rank], dtypes.int32)
     return op("Sum", op("Reshape", weighed, size), constant([-1], dtypes.int32))
 
 
 def _whole(call: Call) -> Tensor:
-    """8 bits between layers, 16 remembered, rounded where LiteRT rounds."""
+    """The int8 kernel, with an int16 memory, rounded where LiteRT rounds."""
     source, state = call.source(0), call.source(_STATE)
     if (source.dtype, state.dtype) != (dtypes.int8, dtypes.int16):
         call.fail(
-            f"it takes {source.dtype.name} and remembers {state.dtype.name}; LiteRT has a kernel "
-            "for int8 and int16"
+            f"its input is {source.dtype.name} and its memory {state.dtype.name}; LiteRT has a "
+            "kernel for int8 and int16"
         )
     first, of_features, of_time, remembered = (one_scale(call, n).scales[0] for n in (0, 1, 2, 4))
     features = product(centred(call, 0), centred(call, 1))
@@ -86,8 +86,8 @@ def _whole(call: Call) -> Tensor:
         total = op("AddV2", total, call.stored(3))
     how = call.given().quantization
     if how is None or len(how.scales) != 1 or how.scales[0] <= 0:
-        call.damaged("its output has not one scale")
-    # More bits than float32 has: the sums are of numbers of 16 bits.
+        call.damaged("its output must have one positive scale")
+    # The sums of 16-bit products need more bits than float32 has.
     scale = constant(remembered * of_time / how.scales[0], dtypes.float64)
     found = nearest(op("Mul", op("Cast", total, DstT=dtypes.float64), scale))
     found = op("AddV2", found, constant(float(how.zeros[0]), dtypes.float64))

@@ -1,7 +1,6 @@
-"""The LSTM of whole numbers, 8 bits between steps and 16 inside: rounded where LiteRT rounds.
+"""The integer LSTM, int8 between steps and int16 inside, rounded where LiteRT rounds.
 
-All values here are whole numbers, held in float32: products of 8 bits are exact in it up to a
-thousand of them in a sum.
+All integers are held in float32: sums of up to a thousand products of int8 are exact in it.
 
 Source: lite/kernels/lstm_eval.cc, `LstmStepInteger8x8_16`.
 """
@@ -22,18 +21,18 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 _TANH = 4
-# Gates are in steps of 2^-12 before their activation, and of 2^-15 after it.
+# Gates have steps of 2^-12 before their activation, and of 2^-15 after it.
 _BEFORE, _AFTER = 2.0**-12, 2.0**-15
 _INT16 = (-32768.0, 32767.0)
 _INT8 = (-128.0, 127.0)
-# What LiteRT normalises with has 10 more bits.
+# Layer normalisation has 10 more bits.
 _NORM = 1024.0
-# Scales of the four gates, where they are normalised, and of the output before its projection.
+# Scales of the four normalised gates, and of the output before its projection.
 _INNER = 5
 
 
 def whole_lstm(call: Call) -> Tensor:
-    """The outputs at each time, in the whole numbers of the state."""
+    """The outputs at each step, quantised like the state."""
     layer = _Layer(call)
     x = centred(call, 0)
     first = [centred(call, place) for place in (18, 19)] if call.is_argument(18) else None
@@ -43,7 +42,7 @@ def whole_lstm(call: Call) -> Tensor:
 
 
 def _scaled(x: Tensor, scale: float) -> Tensor:
-    """In steps of another size."""
+    """x in units of another step size, rounded."""
     return nearest(op("Mul", x, like(scale, x)))
 
 
@@ -55,32 +54,32 @@ class _Layer:
     """The weights of an LSTM, and the scales between them.
 
     Args:
-        call: of the operator.
+        call: the operator.
     """
 
     def __init__(self, call: Call) -> None:
         if call.source(0).dtype is not dtypes.int8:
-            call.fail(f"its input is {call.source(0).dtype.name}; LiteRT has a kernel for int8")
+            call.fail(f"its input is {call.source(0).dtype.name}; LiteRT's kernel takes int8")
         if call.options["fused_activation_function"] != _TANH:
-            call.fail("its activation is not tanh, the only one of LiteRT's kernel for int8")
+            call.fail("its activation must be tanh, the only one of LiteRT's int8 kernel")
         inner = call.operator.inner
         if len(inner) != _INNER:
-            call.fail(f"it has {len(inner)} scales inside; those with {_INNER} are read")
+            call.fail(f"it has {len(inner)} intermediate scales; only {_INNER} are supported")
         self.call = call
         hidden = inner[4].quantization
         if hidden is None or len(hidden.scales) != 1:
-            call.damaged("the scale of its output before the projection is not told")
+            call.damaged("the scale of its output before the projection is missing")
         self.hidden = hidden
         self.state, cell = one_scale(call, 18), one_scale(call, 19).scales[0]
         self.cell = cell
         if math.frexp(cell)[0] != 0.5:
-            call.damaged(f"the scale of its cells is {cell}, and has to be a power of 2")
+            call.damaged(f"the scale of its cells is {cell}, must be a power of 2")
         self.is_coupled = not call.has(1)
         self.is_normal = call.has(21)
         self.is_projected = call.has(16)
         cells, outputs = call.source(2).shape[0], call.source(18).shape[-1]
         if cells is None or outputs is None:
-            call.fail("how many cells it has is not known")
+            call.fail("the number of its cells must be known")
         self.sizes = [int(outputs), int(cells)]
 
     def gate(self, which: int, x: Tensor, h: Tensor, cell: Tensor) -> Tensor:
@@ -90,7 +89,7 @@ class _Layer:
         if self.is_normal:
             how = call.operator.inner[which].quantization
             if how is None or len(how.scales) != 1:
-                call.damaged("the scale of a gate that is normalised is not told")
+                call.damaged("the scale of a normalised gate is missing")
             step = how.scales[0]
         found = self._part(x, 1 + which, 0, step, None if self.is_normal else 12 + which)
         again = self._part(h, 5 + which, 18, step, None)
@@ -103,7 +102,7 @@ class _Layer:
         return self._normal(which, found) if self.is_normal else found
 
     def _part(self, x: Tensor, weights: int, source: int, step: float, bias: int | None) -> Tensor:
-        """What an input adds to a gate, in the gate's steps."""
+        """The product of an input with its weights, in the gate's units."""
         call = self.call
         found = product(x, centred(call, weights))
         if bias is not None and call.has(bias):
@@ -124,7 +123,7 @@ class _Layer:
         return _within(_scaled(found, one_scale(call, 20 + which).scales[0] / _BEFORE), _INT16)
 
     def step(self, x: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """The output and the cells after one more part of the input."""
+        """The new output and cell state after a step of the input."""
         h, cell = states
         forget = _activated("Sigmoid", self.gate(1, x, h, cell), _BEFORE)
         new = _activated("Tanh", self.gate(2, x, h, cell), _BEFORE)
@@ -155,13 +154,13 @@ class _Layer:
         limit = float(call.options["proj_clip"]) / self.state.scales[0]
         if limit <= 0:
             return found
-        # LiteRT compares with whole numbers as they are stored, whatever stands for zero.
+        # LiteRT clips the stored integers, without regard to the zero point.
         moved = _limited(op("AddV2", found, like(zero, found)), limit, _INT8[1])
         return op("Sub", moved, like(zero, moved))
 
 
 def _limited(x: Tensor, limit: float, most: float) -> Tensor:
-    """Within a limit on both sides, if it is more than 0."""
+    """x clipped to ±limit, if the limit is positive."""
     if limit <= 0:
         return x
     whole = float(np.trunc(min(limit, most)))
@@ -169,6 +168,6 @@ def _limited(x: Tensor, limit: float, most: float) -> Tensor:
 
 
 def _activated(name: str, x: Tensor, step: float) -> Tensor:
-    """An activation of whole numbers, in steps of 2^-15."""
+    """An activation with output in units of 2^-15."""
     found = op(name, op("Mul", x, like(step, x)))
     return _within(_scaled(found, 1 / _AFTER), _INT16)

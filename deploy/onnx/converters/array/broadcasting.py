@@ -1,4 +1,4 @@
-"""Broadcasts, and shapes that broadcast."""
+"""Broadcasting of tensors and of shapes."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -10,10 +10,10 @@ from pinnace.deploy.onnx.ir.graph import Value
 def broadcast_gradient_args(
     g: GraphBuilder, call: NodeView, first: Value, second: Value
 ) -> tuple[Value, Value]:
-    """The axes along which one of two shapes has size 1, unless they are the same."""
+    """The axes along which one of two shapes has size 1 and the other has not."""
     counts = first.size(0), second.size(0)
     if counts[0] is None or counts[1] is None:
-        call.fail("how many axes the shapes have must be known")
+        call.fail("the lengths of the shapes must be known")
     dtype = call.output_spec().dtype
     rank = max(counts[0], counts[1])
     if not rank:

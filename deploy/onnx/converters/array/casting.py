@@ -1,4 +1,4 @@
-"""Element types."""
+"""Conversion of element types."""
 
 import numpy as np
 
@@ -10,19 +10,19 @@ from pinnace.deploy.program.sign_bits import is_sign_of_zeros
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 
-# How many binary digits the mantissa of a type has.
+# Type -> binary digits of its mantissa.
 _DIGITS = {dtypes.float64: 52, dtypes.float32: 23, dtypes.float16: 10, dtypes.bfloat16: 7}
 
 
 @converts("Cast")
 def cast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Cast; a type between wider ones is written, for its rounding."""
+    """Cast; an intermediate narrow type is kept for its rounding."""
     target = call.dtype("DstT")
     both = x.dtype.is_floating and target.is_floating
     if both and call.attr("Truncate") and _DIGITS[target] < _DIGITS[x.dtype]:
-        call.fail("digits are cut off; ONNX rounds")
+        call.fail("it truncates digits, but ONNX rounds")
     if x.dtype.is_floating and target.is_unsigned:
-        # What lies below 0 is not defined in ONNX; both sides wrap through the signed type.
+        # ONNX does not define casts of negative floats to unsigned types: wrap through int64.
         return g.cast(g.cast(x, dtypes.int64), target)
     return g.cast(x, target)
 
@@ -35,7 +35,7 @@ _BITS_SINCE = 26
 
 @converts("Bitcast", since=_BITS_SINCE, earlier=is_sign_of_zeros)
 def bitcast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """BitCast; numbers of another width are taken apart, or put together, the low bits first."""
+    """BitCast; types of different width are split or joined, the low bits first."""
     target = call.dtype("type")
     if target.onnx is None:
         call.fail(f"ONNX has no type {target.name}")
@@ -53,7 +53,7 @@ def bitcast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 
 def _sign_of_zeros(g: GraphBuilder, x: Value, target: DType) -> Value:
-    """The bits of 0, which are 0, and of -0, of which 1 / x is negative; no others are used."""
+    """The bits of 0 and -0, by the sign of 1 / x; no other bits are used."""
     least = g.constant(np.array(np.iinfo(target.numpy).min, target.numpy))
     negative = g.binary("Less", g.op("Reciprocal", x), 0)
     return g.op("Where", negative, least, g.constant(np.zeros((), target.numpy)))
@@ -64,7 +64,7 @@ def _bits(g: GraphBuilder, x: Value, dtype: DType) -> Value:
 
 
 def _apart(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
-    """Pieces of `size` bytes along a new last axis."""
+    """Each number split into pieces of `size` bytes along a new last axis."""
     wide = g.unsqueeze(g.cast(x, dtypes.uint64), x.rank)
     places = g.constant(np.arange(count, dtype=np.uint64) * np.uint64(8 * size))
     mask = g.constant(np.array((1 << 8 * size) - 1, np.uint64))
@@ -72,7 +72,7 @@ def _apart(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
 
 
 def _together(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
-    """The pieces of `size` bytes along the last axis as one number."""
+    """The pieces of `size` bytes along the last axis joined to one number."""
     wide = g.cast(x, dtypes.uint64)
     parts = [g.op("Gather", wide, g.index(place), axis=x.rank - 1) for place in range(count)]
     whole = parts[0]
@@ -84,7 +84,7 @@ def _together(g: GraphBuilder, x: Value, size: int, count: int) -> Value:
 
 @converts("ToBool")
 def to_bool(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Whether a number is not 0; whether an array is not empty."""
+    """Whether a scalar is not 0, or an array not empty."""
     del call
     if x.rank:
         return g.op("Not", g.binary("Equal", g.op("Size", x), 0))

@@ -1,4 +1,4 @@
-"""Constants, and tensors filled with one number."""
+"""Constants, and tensors filled with a scalar."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def fill(g: GraphBuilder, call: NodeView, sizes: Value, number: Value) -> Value:
 
 @converts("ZerosLike")
 def zeros_like(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Expand of 0: a product with 0 would keep NaN."""
+    """Expand of 0, as a product with 0 would keep NaN."""
     del call
     zero = g.constant(np.array(b"", object)) if x.dtype is dtypes.string else g.like(x, 0)
     return g.fill(g.shape_of(x), zero)

@@ -29,7 +29,7 @@ def _distinct(g: GraphBuilder, call: NodeView, x: Value, axis: int | None) -> tu
 
 @converts("ListDiff")
 def list_diff(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> tuple[Value, Value]:
-    """Compress by "equal to none": every pair is compared."""
+    """Compress of the elements that are equal to none: every pair is compared."""
     if x.dtype.name == "string" and g.opset < 19:
         call.fail("comparing strings needs opset 19")
     same = g.op("Equal", g.unsqueeze(x, 1), g.unsqueeze(y, 0))

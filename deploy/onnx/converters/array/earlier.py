@@ -1,4 +1,4 @@
-"""Earlier forms of ops of arrays."""
+"""Earlier versions of array ops."""
 
 from pinnace.deploy.onnx.converters.array import permutations
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -29,11 +29,11 @@ def top_k(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, Value]:
 def concat_offset(
     g: GraphBuilder, call: NodeView, axis: Value, sizes: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """Running sums of the sizes along one axis, 0 along the others."""
+    """Cumulative sums of the sizes along one axis, 0 along the others."""
     del axis
     rank = call.node.inputs[1].spec.shape.num_elements()
     if rank is None:
-        call.fail("how many axes the shapes have must be known")
+        call.fail("the lengths of the shapes must be known")
     chosen = [0] * rank
     chosen[call.needed_int(0, "concat_dim") % rank] = 1
     mask = g.cast(g.ints(*chosen), sizes[0].dtype)

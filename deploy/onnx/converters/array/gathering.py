@@ -27,25 +27,25 @@ def as_index(g: GraphBuilder, indices: Value) -> Value:
 def gather_v2(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, axis: Value | None = None
 ) -> Value:
-    """Gather; with batch axes GatherND."""
+    """Gather, or GatherND with batch axes."""
     batch = int(call.attr("batch_dims"))
     known = [0] if axis is None else call.axes(2, x.rank)
     if axis is None or known is not None:
         return gathered(g, x, indices, known[0] if known else 0, batch)
     if batch or indices.rank > 1:
-        call.fail("axis must be a constant: indices have several axes, or some go with those of x")
+        call.fail("axis must be a constant, as indices has several axes or batch_dims is not 0")
     moved = Moved(g, axis, x.rank)
     found = gathered(g, moved.there(x), indices, 0, 0)
     return moved.back(found) if indices.rank else found
 
 
 def gathered(g: GraphBuilder, x: Value, indices: Value, where: int, batch: int) -> Value:
-    """Elements along an axis; the first `batch` axes of both go together."""
+    """Gather along an axis; the first `batch` axes of both are batch axes."""
     if batch < 0:
         batch += indices.rank
     if not batch:
         return g.op("Gather", x, as_index(g, indices), axis=where)
-    # The gathered axis goes behind the batch axes, and its indices into the place where it was.
+    # The gathered axis moves behind the batch axes, and the axes of its indices move to its place.
     between = list(range(batch, where))
     order = [*range(batch), where, *between, *range(where + 1, x.rank)]
     rows = g.op(
@@ -63,10 +63,10 @@ def gathered(g: GraphBuilder, x: Value, indices: Value, where: int, batch: int) 
 
 @converts("GatherNd")
 def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Value:
-    """GatherND, of int64 indices only; rows of no index give the whole tensor each."""
+    """GatherND with int64 indices; empty indices give the whole tensor."""
     depth = indices.size(indices.rank - 1)
     if depth is None:
-        call.fail("how long the rows of indices are must be known")
+        call.fail("the last size of indices must be known")
     if depth == 0:
         lead = g.shape_of(indices, 0, indices.rank - 1)
         return g.expand(x, g.joined(lead, g.shape_of(x)))
@@ -81,7 +81,7 @@ def gather_nd(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Valu
 
 
 def are_inside(g: GraphBuilder, x: Value, places: Value, depth: int) -> Value:
-    """Which rows of int64 indices, `depth` long, are in bounds of `x`."""
+    """Which rows of int64 indices, of length `depth`, are within the bounds of `x`."""
     above = g.binary("GreaterOrEqual", places, 0)
     below = g.op("Less", places, g.shape_of(x, 0, depth))
     both = g.as_int64(g.op("And", above, below))
@@ -90,7 +90,7 @@ def are_inside(g: GraphBuilder, x: Value, places: Value, depth: int) -> Value:
 
 
 def blank(g: GraphBuilder, x: Value) -> Value:
-    """0, or no text."""
+    """0, or an empty string."""
     if x.dtype is dtypes.string:
         return g.constant(np.array(b"", object), dtype=dtypes.string)
     return g.like(x, 0)

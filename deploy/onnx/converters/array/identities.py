@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.ir.graph import Value
     *("CheckNumericsV2", "GuaranteeConst"),
 )
 def identity(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The value itself; what CheckNumerics would refuse passes."""
+    """The value itself; values that CheckNumerics would refuse are not checked."""
     del g, call
     return x
 

@@ -1,4 +1,4 @@
-"""Indices as indicators, and as coordinates."""
+"""One-hot vectors, and coordinates of flat indices."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 def one_hot(
     g: GraphBuilder, call: NodeView, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
-    """Where(indices == 0, 1, ... depth - 1): ONNX's OneHot counts negative indices from the end."""
+    """indices == 0, 1, ... depth - 1: ONNX's OneHot counts negative indices from the end."""
     axis = int(call.attr("axis"))
     place = indices.rank if axis == -1 else axis
     classes = g.iota(g.as_int64(depth))
@@ -25,7 +25,7 @@ def unravel_index(g: GraphBuilder, call: NodeView, indices: Value, dims: Value) 
     """The indices along each axis, by remainders from the last axis on."""
     count = dims.size(0)
     if count is None:
-        call.fail("how many axes there are must be known")
+        call.fail("the length of dims must be known")
     rest, found = indices, []
     for axis in reversed(range(count)):
         size = g.op("Gather", dims, g.index(axis), axis=0)

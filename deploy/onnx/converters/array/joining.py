@@ -1,4 +1,4 @@
-"""Tensors joined, and taken apart."""
+"""Concatenation and splitting."""
 
 from pinnace.deploy.onnx.converters.array.permutations import Moved
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -15,7 +15,7 @@ def concat_v2(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...], axis: Valu
 
 @converts("Concat")
 def concat(g: GraphBuilder, call: NodeView, axis: Value, xs: tuple[Value, ...]) -> Value:
-    """Concat, the axis first."""
+    """Concat with the axis as the first input."""
     return _joined(g, xs, axis, call.axes(0, xs[0].rank))
 
 
@@ -37,7 +37,7 @@ def pack(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> Value:
 
 @converts("Unpack")
 def unpack(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, ...]:
-    """Split in pieces of 1, then Squeeze each."""
+    """Split into pieces of 1, then Squeeze each."""
     axis = call.attr("axis") % x.rank
     pieces = _split(g, x, axis, [1] * call.output_count)
     return tuple(g.squeeze(piece, axis) for piece in pieces)
@@ -45,7 +45,7 @@ def unpack(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, ...]:
 
 @converts("Split")
 def split(g: GraphBuilder, call: NodeView, axis: Value, x: Value) -> tuple[Value, ...]:
-    """Split in equal pieces."""
+    """Split into equal pieces."""
     known = call.axes(0, x.rank)
     if known is not None:
         return _equal_pieces(g, x, known[0], call.output_count)
@@ -68,7 +68,7 @@ def _equal_pieces(g: GraphBuilder, x: Value, where: int, count: int) -> tuple[Va
 def split_v(
     g: GraphBuilder, call: NodeView, x: Value, sizes: Value, axis: Value
 ) -> tuple[Value, ...]:
-    """Split; a size of -1, the remainder, is computed here."""
+    """Split; a size of -1 is replaced by the remainder."""
     del axis
     where = call.needed_int(2, "split_dim") % x.rank
     known = call.constant(1)

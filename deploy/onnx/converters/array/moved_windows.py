@@ -1,4 +1,4 @@
-"""Windows clamped to the bounds of a tensor."""
+"""Dynamic slices clamped to the bounds of a tensor."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("XlaDynamicSlice")
 def dynamic_slice(g: GraphBuilder, call: NodeView, x: Value, starts: Value, sizes: Value) -> Value:
-    """Slice from a start that is moved."""
+    """Slice with clamped start indices."""
     if x.rank == 0:
         return g.op("Identity", x)
     lengths = call.constant(2)
@@ -28,9 +28,9 @@ def dynamic_slice(g: GraphBuilder, call: NodeView, x: Value, starts: Value, size
 def dynamic_update_slice(
     g: GraphBuilder, call: NodeView, x: Value, update: Value, starts: Value
 ) -> Value:
-    """The parts before and after the window around the new values: a Concat for each axis.
+    """Concat, axis by axis, of the parts before and after the window and the new values.
 
-    An axis that the window covers needs none; of a cache of keys that leaves one.
+    An axis that the window covers completely needs none; a cache of keys has one that remains.
     """
     del call
     places = g.as_int64(starts)
@@ -62,5 +62,5 @@ def _replaced(g: GraphBuilder, x: Value, update: Value, starts: Value, axes: lis
 
 
 def _within(g: GraphBuilder, starts: Value, most: Value) -> Value:
-    """Starts between 0 and the last ones at which windows lie within."""
+    """Starts clamped so that windows lie within the bounds."""
     return g.op("Max", g.op("Min", starts, most), g.ints(0))

@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("NthElement")
 def nth_element(g: GraphBuilder, call: NodeView, x: Value, n: Value) -> Value:
-    """The last of the n + 1 least, or largest."""
+    """The last of the n + 1 smallest, or largest, elements."""
     place = g.as_int64(n)
     count = g.reshape(g.op("Add", place, g.like(place, 1)), [1])
     largest = int(call.attr("reverse"))

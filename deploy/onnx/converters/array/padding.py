@@ -1,4 +1,4 @@
-"""Tensors with something around them."""
+"""Padding."""
 
 import numpy as np
 
@@ -16,14 +16,14 @@ def pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
 
 @converts("PadV2")
 def pad_v2(g: GraphBuilder, call: NodeView, x: Value, paddings: Value, number: Value) -> Value:
-    """Pad with a number."""
+    """Pad with a given value."""
     return padded(g, call, x, paddings, number)
 
 
 def padded(
     g: GraphBuilder, call: NodeView, x: Value, paddings: Value, number: Value | None
 ) -> Value:
-    """Pad: ONNX wants all amounts before, then all amounts after."""
+    """Pad; ONNX takes all amounts before, then all amounts after."""
     if x.rank == 0:
         return g.op("Identity", x)
     known = call.constant(1)
@@ -38,7 +38,7 @@ def padded(
 
 @converts("MirrorPad")
 def mirror_pad(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
-    """Pad in the mode `reflect`; SYMMETRIC, which ONNX has not, by Gather."""
+    """Pad in the mode `reflect`; SYMMETRIC, which ONNX lacks, by Gather."""
     if x.rank == 0:
         return g.op("Identity", x)
     known = call.constant(1)

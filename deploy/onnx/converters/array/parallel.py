@@ -1,4 +1,4 @@
-"""ParallelConcat: what Pack is, of rows."""
+"""ParallelConcat: Pack for rows."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

@@ -1,4 +1,4 @@
-"""Rows dealt out, and put together again."""
+"""Partitioning and stitching of rows."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pinnace.framework import dtypes
 def dynamic_partition(
     g: GraphBuilder, call: NodeView, data: Value, partitions: Value
 ) -> tuple[Value, ...]:
-    """Compress, once per part."""
+    """Compress, once per partition."""
     rows, owners = data, partitions
     if partitions.rank != 1:
         rest = g.shape_of(data, partitions.rank, data.rank)
@@ -29,7 +29,7 @@ def dynamic_partition(
 def dynamic_stitch(
     g: GraphBuilder, call: NodeView, indices: tuple[Value, ...], data: tuple[Value, ...]
 ) -> Value:
-    """The rows of data; of several for one place the last: that with the highest number."""
+    """The rows of data; among several rows for one index, the last one wins."""
     rest = g.shape_of(data[0], indices[0].rank, data[0].rank)
     places = g.concat([g.reshape(g.as_int64(i), [-1]) for i in indices], 0)
     rows = g.concat(

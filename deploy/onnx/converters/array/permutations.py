@@ -1,4 +1,4 @@
-"""Elements in another order."""
+"""Reversals, rolls and permutations."""
 
 from pinnace.deploy.onnx.converters.array.slicing import FIRST, LAST
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -19,7 +19,7 @@ def reverse(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
 
 
 def turned_where(g: GraphBuilder, x: Value, which: Value) -> Value:
-    """`x` back to front along the axes whose number in a vector is 1, not 0."""
+    """`x` reversed along the axes whose entry in a vector is 1."""
     result = x
     for axis in range(x.rank):
         places = g.iota(g.scalar(g.size_of(x, axis)))
@@ -31,7 +31,7 @@ def turned_where(g: GraphBuilder, x: Value, which: Value) -> Value:
 
 
 def turned(g: GraphBuilder, x: Value, axes: list[int]) -> Value:
-    """`x` back to front along some axes."""
+    """`x` reversed along some axes."""
     if not axes:
         return g.op("Identity", x)
     count = len(axes)
@@ -47,7 +47,7 @@ def turned(g: GraphBuilder, x: Value, axes: list[int]) -> Value:
 
 @converts("ReverseSequence")
 def reverse_sequence(g: GraphBuilder, call: NodeView, x: Value, lengths: Value) -> Value:
-    """ReverseSequence, whose axes are the first two."""
+    """ReverseSequence, which takes the first two axes only."""
     time, batch = int(call.attr("seq_dim")) % x.rank, int(call.attr("batch_dim")) % x.rank
     counts = g.as_int64(lengths)
     if {time, batch} == {0, 1}:
@@ -60,7 +60,7 @@ def reverse_sequence(g: GraphBuilder, call: NodeView, x: Value, lengths: Value) 
 
 @converts("Roll")
 def roll(g: GraphBuilder, call: NodeView, x: Value, shift: Value, axis: Value) -> Value:
-    """Gather of (place - shift) mod size."""
+    """Gather of (index - shift) mod size."""
     steps = g.reshape(g.as_int64(shift), [-1])
     named = g.reshape(_counted(g, axis, x.rank), [-1])
     known = call.axes(2, x.rank)
@@ -78,7 +78,7 @@ def roll(g: GraphBuilder, call: NodeView, x: Value, shift: Value, axis: Value) -
 
 @converts("InvertPermutation")
 def invert_permutation(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Numbers put into the places that the permutation names."""
+    """0, 1, ... scattered to the indices in the permutation."""
     del call
     numbers = g.iota(g.scalar(g.shape_of(x)))
     return g.cast(g.op("ScatterElements", numbers, g.as_int64(x), numbers, axis=0), x.dtype)
@@ -86,7 +86,7 @@ def invert_permutation(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("ConjugateTranspose", "Transpose")
 def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
-    """Transpose, whose order is an attribute."""
+    """Transpose; the order is an attribute."""
     rank = x.rank
     known = call.constant(1)
     if known is None:
@@ -95,13 +95,13 @@ def transpose(g: GraphBuilder, call: NodeView, x: Value, perm: Value) -> Value:
 
 
 def _counted(g: GraphBuilder, axes: Value, rank: int) -> Value:
-    """Axes counted from the first."""
+    """Non-negative axes."""
     wide = g.as_int64(axes)
     return g.where(g.binary("Less", wide, 0), g.binary("Add", wide, rank), wide)
 
 
 def permuted(g: GraphBuilder, x: Value, order: Value) -> Value:
-    """Transpose in an order that the model computes: elements by their numbers."""
+    """Transpose with a computed order, by Gather of flat indices."""
     sizes = g.shape_of(x)
     strides = [
         g.op("ReduceProd", g.slice(sizes, 0, axis + 1, x.rank), keepdims=1)
@@ -119,12 +119,12 @@ def permuted(g: GraphBuilder, x: Value, order: Value) -> Value:
 
 
 class Moved:
-    """Tensors of one rank with a computed axis moved to the front temporarily.
+    """Tensors of one rank, with a computed axis temporarily moved to the front.
 
     Args:
         g: the graph.
         axis: a scalar, or a vector of one.
-        rank: of the tensors.
+        rank: the tensors' rank.
     """
 
     def __init__(self, g: GraphBuilder, axis: Value, rank: int) -> None:
@@ -137,9 +137,9 @@ class Moved:
         self._back = g.where(g.op("Equal", every, first), g.index(0), before)
 
     def there(self, x: Value) -> Value:
-        """`x` with the axis first."""
+        """`x` with the axis moved to the front."""
         return permuted(self._g, x, self._there)
 
     def back(self, x: Value) -> Value:
-        """`x` with the axis where it was."""
+        """`x` with the axis moved back."""
         return permuted(self._g, x, self._back)

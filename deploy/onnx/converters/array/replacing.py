@@ -1,4 +1,4 @@
-"""Rows of an array replaced or added to."""
+"""Updates of rows by index."""
 
 from pinnace.deploy.onnx.converters.array import scattering
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -9,7 +9,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("InplaceAdd", "InplaceSub")
 def added(g: GraphBuilder, call: NodeView, x: Value, i: Value, v: Value) -> Value:
-    """ScatterND that adds; rows past either end start again."""
+    """ScatterND with addition or subtraction; indices wrap around."""
     places = g.op("Mod", g.as_int64(i), g.size_of(x, 0))
     change = g.op("Neg", v) if call.node.op.name == "InplaceSub" else v
     return scattering.scattered(g, x, g.unsqueeze(places, 1), change, "add")
@@ -20,5 +20,5 @@ def empty(g: GraphBuilder, call: NodeView, shape: Value) -> Value:
     """Zeros."""
     dtype = call.dtype("dtype")
     if dtype.name == "string":
-        call.fail("ONNX fills no arrays with texts")
+        call.fail("ONNX has no filled tensors of strings")
     return g.fill(g.as_int64(shape), g.cast(g.index(0), dtype))

@@ -1,4 +1,4 @@
-"""Reshape, ExpandDims, Squeeze and kin."""
+"""Reshape, ExpandDims, Squeeze."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pinnace.graph.known import known_value
 
 @converts("Reshape")
 def reshape(g: GraphBuilder, call: NodeView, x: Value, sizes: Value) -> Value:
-    """Reshape; sizes that the graph tells are written down, one that it does not tell as -1."""
+    """Reshape; known sizes become constants, with -1 for one unknown size."""
     repeated = _repeated(g, call)
     if repeated is not None:
         return repeated
@@ -38,17 +38,17 @@ def expand_dims(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value
 
 @converts("Squeeze")
 def squeeze(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Squeeze, of axes that are written down if they are known."""
+    """Squeeze; known axes become a constant."""
     axes = sorted({int(axis) % x.rank for axis in call.attr("squeeze_dims")}) if x.rank else []
     if not axes and x.rank:
         if None in list(x.shape):
-            return g.op("Squeeze", x)  # of those that have size 1 when it runs
+            return g.op("Squeeze", x)  # axes that have size 1 in the run
         axes = [axis for axis, size in enumerate(x.shape) if size == 1]
     return g.squeeze(x, *axes) if axes else g.op("Identity", x)
 
 
 def _repeated(g: GraphBuilder, call: NodeView) -> Value | None:
-    """Reshape(Tile(ExpandDims(x))) repeats the places of an axis: Resize, or else Gather."""
+    """Reshape(Tile(ExpandDims(x))) repeats elements along an axis: Resize, or else Gather."""
     tile = call.node.inputs[0].node
     if tile.op.name != "Tile" or tile.inputs[0].node.op.name != "ExpandDims":
         return None

@@ -22,7 +22,7 @@ _REDUCTIONS = {
 def scatter_nd(
     g: GraphBuilder, call: NodeView, indices: Value, updates: Value, sizes: Value
 ) -> Value:
-    """ScatterND into zeros; what comes twice adds up."""
+    """ScatterND into zeros; updates of equal indices are added."""
     zeros = g.fill(g.as_int64(sizes), blank(g, updates))
     zeros.refine(call.output_spec().shape)
     indices, updates = _inside(g, call, zeros, indices, updates)
@@ -45,12 +45,12 @@ def tensor_scatter(
 def _inside(
     g: GraphBuilder, call: NodeView, x: Value, indices: Value, updates: Value
 ) -> tuple[Value, Value]:
-    """Without indices out of range, if they are to be ignored: ONNX refuses them."""
+    """Drop indices out of range if they are to be ignored, as ONNX refuses them."""
     if call.attr("bad_indices_policy") != "IGNORE":
         return indices, updates
     depth = indices.size(indices.rank - 1)
     if depth is None:
-        call.fail("how long the rows of indices are must be known")
+        call.fail("the last size of indices must be known")
     if depth == 0:
         return indices, updates
     places = g.reshape(g.as_int64(indices), [-1, depth])
@@ -62,10 +62,10 @@ def _inside(
 def scattered(
     g: GraphBuilder, x: Value, indices: Value, updates: Value, reduction: str | None
 ) -> Value:
-    """ScatterND; sums in 16-bit floats are added up in float32, as the kernel does."""
+    """ScatterND; 16-bit floats are summed in float32, as in the kernel."""
     depth = indices.size(indices.rank - 1)
     if depth == 0:
-        # Every row of indices is the whole tensor.
+        # Empty indices refer to the whole tensor.
         rows = g.reshape(updates, g.joined(g.ints(-1), g.shape_of(x)))
         if reduction is None:
             return g.op("Gather", rows, g.index(-1), axis=0)

@@ -1,4 +1,4 @@
-"""Choice by a condition."""
+"""Selection by a condition."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 
 @converts("Select")
 def select(g: GraphBuilder, call: NodeView, condition: Value, x: Value, y: Value) -> Value:
-    """Where; a vector chooses rows."""
+    """Where; a vector condition selects rows."""
     del call
     if condition.rank == 1 and x.rank > 1:
         condition = g.unsqueeze(condition, *range(1, x.rank))
@@ -20,7 +20,7 @@ def select(g: GraphBuilder, call: NodeView, condition: Value, x: Value, y: Value
 
 @converts("Where")
 def where(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """NonZero, transposed; of a scalar one empty row or none."""
+    """NonZero, transposed; for a scalar, one empty row or none."""
     del call
     if x.rank == 0:
         count = g.reshape(g.as_int64(g.cast(x, dtypes.bool)), [1])

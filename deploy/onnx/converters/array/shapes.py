@@ -11,19 +11,19 @@ from pinnace.framework import dtypes
 
 @converts("Shape")
 def shape(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Shape; int64 in ONNX."""
+    """Shape, which is int64 in ONNX."""
     return g.cast(g.shape_of(x), call.dtype("out_type"))
 
 
 @converts("ShapeN")
 def shape_n(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Shape of each."""
+    """Shape of each input."""
     return tuple(g.cast(g.shape_of(x), call.dtype("out_type")) for x in xs)
 
 
 @converts("Rank")
 def rank(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The number of axes."""
+    """The rank."""
     del call
     if x.shape.rank is None:
         return g.cast(g.op("Size", g.op("Shape", x)), dtypes.int32)
@@ -46,7 +46,7 @@ def ensure_shape(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("BroadcastArgs")
 def broadcast_args(g: GraphBuilder, call: NodeView, first: Value, second: Value) -> Value:
-    """The larger of the sizes, axis by axis from the last; one that is 0 wins over 1."""
+    """The larger size of each axis, aligned from the last; 0 takes precedence over 1."""
     del call
     one = g.ints(1)
     length = g.op("Max", g.shape_of(first), g.shape_of(second))

@@ -15,7 +15,7 @@ FIRST = int(np.iinfo(np.int64).min)
 
 
 class _Axis(NamedTuple):
-    """The slice of one axis: numbers, or vectors of one element if they are not constant."""
+    """The slice of one axis: ints, or vectors of one element if they are not constant."""
 
     axis: int
     start: int | Value
@@ -30,7 +30,7 @@ def strided_slice(
     """One Slice, then one Squeeze, then one Unsqueeze."""
     rank, count = x.rank, call.input_spec(3).shape.num_elements()
     if count is None:
-        call.fail("how many axes are sliced must be known")
+        call.fail("the length of begin must be known")
     steps = _entries(g, call.constant(3), strides, count)
     masks = {
         name: int(call.attr(f"{name}_mask"))
@@ -72,7 +72,7 @@ def _by_sign(g: GraphBuilder, step: int | Value, forwards: int, backwards: int) 
 
 
 def _backwards(g: GraphBuilder, x: Value, part: _Axis) -> _Axis:
-    """Backwards from before the first place there is nothing; ONNX begins at the first."""
+    """Backward slices that begin before index 0 are empty; ONNX would begin at index 0."""
     start, step = part.start, part.step
     if isinstance(step, int) and step > 0:
         return part
@@ -95,7 +95,7 @@ def _entries(g: GraphBuilder, known: Array | None, vector: Value, count: int) ->
 
 
 def _one(g: GraphBuilder, axis: int, start: int | Value) -> _Axis:
-    """x[start] at an axis: the end behind -1 is the end of the axis."""
+    """x[start] along an axis; for -1, the end of the slice is the end of the axis."""
     if isinstance(start, int):
         return _Axis(axis, start, LAST if start == -1 else start + 1, 1)
     behind = g.op("Add", start, g.ints(1))
@@ -112,7 +112,7 @@ def _cut(
         and len(dropped) == 1
         and isinstance(parts[0].start, int)
     ):
-        # One place of one axis is a Gather with a scalar.
+        # A single index along one axis is a Gather with a scalar.
         result = g.op("Gather", x, g.index(parts[0].start), axis=parts[0].axis)
         dropped = []
     elif parts:
@@ -145,7 +145,7 @@ def _vector(g: GraphBuilder, numbers: list[int | Value]) -> Value:
 
 @converts("Slice")
 def box(g: GraphBuilder, call: NodeView, x: Value, begin: Value, size: Value) -> Value:
-    """Slice; the size -1 goes to the end."""
+    """Slice; the size -1 stands for the rest of the axis."""
     starts, lengths = call.constant(1), call.constant(2)
     if x.rank == 0:
         return g.op("Identity", x)
@@ -173,7 +173,7 @@ def strided_slice_grad(
     strides: Value,
     dy: Value,
 ) -> Value:
-    """Zeros with dy in the places of the slice: the places are a slice of their numbers."""
+    """Zeros with dy scattered to the slice, whose flat indices are a slice of all flat indices."""
     wide = g.as_int64(sizes)
     count = g.op("ReduceProd", wide, keepdims=0)
     known = call.output_spec().shape

@@ -1,4 +1,4 @@
-"""Space to depth or batch, and back."""
+"""Blocks of space moved to the channels or the batch, and back."""
 
 from typing import Any
 
@@ -66,13 +66,13 @@ def _as_format(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 def space_to_batch_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, paddings: Value
 ) -> Value:
-    """Pad, then places within a block become part of the batch."""
+    """Pad, then the positions within a block become part of the batch."""
     return _to_batch(g, x, _blocks(g, call, block), paddings)
 
 
 @converts("SpaceToBatch")
 def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -> Value:
-    """The same, of pictures."""
+    """SpaceToBatchND for images."""
     return _to_batch(g, x, [g.ints(int(call.attr("block_size")))] * 2, paddings)
 
 
@@ -80,13 +80,13 @@ def space_to_batch(g: GraphBuilder, call: NodeView, x: Value, paddings: Value) -
 def batch_to_space_nd(
     g: GraphBuilder, call: NodeView, x: Value, block: Value, crops: Value
 ) -> Value:
-    """The other way, then Slice; around a convolution it is one with dilations."""
+    """The inverse, then Slice; with a convolution between, one dilated Conv."""
     return _dilated(g, call) or _to_space(g, x, _blocks(g, call, block), crops)
 
 
 @converts("BatchToSpace")
 def batch_to_space(g: GraphBuilder, call: NodeView, x: Value, crops: Value) -> Value:
-    """The same, of pictures."""
+    """BatchToSpaceND for images."""
     return _to_space(g, x, [g.ints(int(call.attr("block_size")))] * 2, crops)
 
 
@@ -94,13 +94,13 @@ def _blocks(g: GraphBuilder, call: NodeView, block: Value) -> list[Value]:
     known = call.constant(1)
     count = call.input_spec(1).shape.num_elements()
     if count is None:
-        call.fail("how many axes have blocks must be known")
+        call.fail("the length of block_shape must be known")
     sizes = g.as_int64(block) if known is None else g.ints(*known.tolist())
     return [g.slice(sizes, 0, axis, axis + 1) for axis in range(count)]
 
 
 def _all(g: GraphBuilder, blocks: list[Value]) -> Value:
-    """The number of places in a block."""
+    """The number of positions in a block."""
     return g.op("ReduceProd", g.joined(*blocks), keepdims=1)
 
 

@@ -1,4 +1,4 @@
-"""Tensors repeated."""
+"""Repetition of tensors."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts

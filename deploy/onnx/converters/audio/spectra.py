@@ -1,4 +1,4 @@
-"""Audio spectrograms: products with tables, in float64 as in the kernels."""
+"""Audio spectrograms by matrix products, in float64 as in the kernels."""
 
 import numpy as np
 
@@ -9,16 +9,16 @@ from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 from pinnace.ops.audio import spectra
 
-# DFT and STFT know no window that is shorter than their transform; a table of this size is 64 MB.
+# DFT and STFT take no window shorter than the transform; a matrix of this size has 64 MB.
 _LONGEST = 2048
 
 
 @converts("AudioSpectrogram")
 def audio_spectrogram(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Windows gathered, times the window's shape and the cosines and sines of each frequency."""
+    """Windows gathered, times the window function and the cosines and sines of each frequency."""
     size, stride = int(call.attr("window_size")), int(call.attr("stride"))
     if size > _LONGEST:
-        call.fail(f"windows of more than {_LONGEST} samples")
+        call.fail(f"its windows must have at most {_LONGEST} samples")
     length = spectra.transform_length(size)
     angles = 2 * np.pi / length * np.outer(np.arange(size), np.arange(length // 2 + 1))
     window = spectra.hann(size)[:, None]
@@ -38,11 +38,11 @@ def audio_spectrogram(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Mfcc", constants=("sample_rate",))
 def mfcc(g: GraphBuilder, call: NodeView, x: Value, rate: Value) -> Value:
-    """The filters, logarithms, the cosine transform."""
+    """Mel filters, logarithms, then the cosine transform."""
     del rate
     bins = x.shape[2]
     if bins is None:
-        call.fail("how many frequencies there are must be known")
+        call.fail("the number of frequencies must be known")
     low, high = (float(call.attr(f"{end}_frequency_limit")) for end in ("lower", "upper"))
     count = int(call.attr("filterbank_channel_count"))
     weights = spectra.filterbank(bins, call.needed_int(1, "sample_rate"), low, high, count)

@@ -1,4 +1,4 @@
-"""If and Case: one of several branches runs."""
+"""If and Case."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from pinnace.graph.graph import FunctionRef
 def condition(
     g: GraphBuilder, call: NodeView, test: Value, inputs: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """If; the branches capture outer values by name. A known condition leaves its branch."""
+    """If; the branches capture outer values by name. A constant condition keeps one branch only."""
     then, other = call.attr("then_branch"), call.attr("else_branch")
     known = _known(call, test)
     if known is not None and not known.ndim:
@@ -28,14 +28,14 @@ def condition(
 
 
 def _known(call: NodeView, value: Value) -> Array | None:
-    """What decides, if the program or the sizes that are known in the file determine it."""
+    """The value of the condition if it is constant or follows from known sizes, else None."""
     return value.array if value.array is not None else call.constant(0)
 
 
 def truth(g: GraphBuilder, call: NodeView, test: Value) -> Value:
     """The condition as a bool."""
     if test.rank or test.dtype is dtypes.string:
-        call.fail("what decides must be one number or bool")
+        call.fail("the condition must be a number or bool of rank 0")
     return g.cast(test, dtypes.bool)
 
 
@@ -71,7 +71,7 @@ def _node(
 
 
 def _spec(spec: TensorSpec, one: Value, other: Value) -> TensorSpec:
-    """The spec of both branches' result; for a list, which has no type, of its tensor."""
+    """The spec of a result of both branches; lists are represented by their tensors."""
     if spec.dtype.onnx is not None:
         return spec
     return TensorSpec.of(one.shape.most_specific_compatible_shape(other.shape), one.dtype)
@@ -81,7 +81,7 @@ def _spec(spec: TensorSpec, one: Value, other: Value) -> TensorSpec:
 def case(
     g: GraphBuilder, call: NodeView, index: Value, inputs: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """If in If; an index out of range takes the last."""
+    """Nested Ifs; an index out of range chooses the last branch."""
     branches: tuple[FunctionRef, ...] = call.attr("branches")
     known = _known(call, index)
     if known is not None:
@@ -110,7 +110,7 @@ def _case(
 
 @converts("FakeParam")
 def fake_param(g: GraphBuilder, call: NodeView) -> Value:
-    """A placeholder for a value that is never read: empty, of the right type."""
+    """An empty placeholder of the right type, which is never read."""
     dtype = call.dtype("dtype")
     sizes = [0 if size is None else int(size) for size in call.attr("shape")]
     return g.constant(np.zeros(sizes, dtype.numpy), dtype=dtype)

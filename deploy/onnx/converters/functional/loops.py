@@ -26,18 +26,18 @@ from pinnace.graph import graph
 from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import ordered
 
-# What becomes of a loop variable.
-FIXED = "fixed"  # never changes: taken from outside, by name
-CARRIED = "carried"  # goes from iteration to iteration
-COUNTER = "counter"  # the number of the iteration
-SCANNED = "scanned"  # a list that gets its next element every iteration
-LAST = "last"  # a list of one element, written every iteration
-JOINED = "joined"  # a list like a scanned one, whose elements are joined afterwards
-GROWING = "growing"  # a list that is written anywhere, and whose sizes the first element tells
+# The kinds of loop variables.
+FIXED = "fixed"  # never changes; captured by name
+CARRIED = "carried"  # passed from iteration to iteration
+COUNTER = "counter"  # the index of the iteration
+SCANNED = "scanned"  # a list that gets its next element in every iteration
+LAST = "last"  # a list of one element, written in every iteration
+JOINED = "joined"  # like a scanned list, but its elements are concatenated afterwards
+GROWING = "growing"  # a list written at any index, whose element sizes the first element determines
 
 
 class _Plan(NamedTuple):
-    """The role of each loop variable, and the number of iterations if it is known beforehand."""
+    """The kind of each loop variable, and the number of iterations if it is known beforehand."""
 
     kinds: list[str]
     trips: Value | None
@@ -45,7 +45,7 @@ class _Plan(NamedTuple):
 
 @converts("While", "StatelessWhile")
 def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Loop: the test runs before, and ends every iteration; what never changes is taken by name."""
+    """Loop: the condition is checked before it and at the end of every iteration."""
     test, body = program_of(call.attr("cond")), program_of(call.attr("body"))
     state = tuple(_with_element(value, body) for value in state)
     plan = _planned(g, call, test, body, state)
@@ -99,7 +99,7 @@ def loop(g: GraphBuilder, call: NodeView, state: tuple[Value, ...]) -> tuple[Val
 
 
 def _with_element(value: Value, body: graph.Graph) -> Value:
-    """A list whose elements have an unknown shape, with that of what the loop writes into lists."""
+    """A list of unknown element shape, with the shape of the elements that the loop writes."""
     if not isinstance(value, Reserved) or value.element.is_fully_defined():
         return value
     writes = [n for n in ordered(body) if n.op.name in {"TensorListSetItem", "TensorListPushBack"}]
@@ -113,7 +113,7 @@ def _with_element(value: Value, body: graph.Graph) -> Value:
 def _carried(
     g: GraphBuilder, state: Sequence[Value], inside: Sequence[Value], plan: _Plan
 ) -> list[Value | None]:
-    """What goes into the first iteration, of the variables that go from one to the next."""
+    """The initial values of the variables that are carried from one iteration to the next."""
     found: list[Value | None] = []
     for value, made, kind in zip(state, inside, plan.kinds, strict=True):
         if kind == CARRIED:
@@ -152,13 +152,13 @@ def _inside(
 
 
 def _growing(inner: GraphBuilder, call: NodeView, value: Reserved, rank: int) -> Growing:
-    """The body's input for a list of elements of unknown sizes."""
+    """The body's input for a list of elements of unknown shape."""
     spec = TensorSpec.of(Shape([None] * (rank + 1)), value.dtype)
     return Growing(inner.input(f"{call.name}/state", spec), value.count)
 
 
 def _written_rank(body: graph.Graph, i: int, value: Value) -> int | None:
-    """How many axes the elements have that a loop writes into list i; None if it need not grow."""
+    """The rank of the elements that a loop writes to list i; None if it need not grow."""
     write = body.outputs[i].node
     is_known = not isinstance(value, Reserved) or value.element.is_fully_defined()
     if is_known or write.op.name != "TensorListSetItem" or value.dtype is dtypes.string:
@@ -178,16 +178,16 @@ def _unknown(element: Value) -> Shape:
 
 
 def _many(element: Value) -> Shape:
-    """The shape of elements one behind the other."""
+    """The shape of concatenated elements."""
     return Shape([None, *list(element.shape)[1:]]) if element.shape.rank else Shape(None)
 
 
 def _none_of(g: GraphBuilder, call: NodeView, element: Value) -> Value:
-    """No rows, of the width of an element."""
+    """An empty tensor of rows as wide as an element."""
     sizes = list(element.shape)[1:] if element.shape.rank else [None]
     if None in sizes:
         call.fail(
-            "of the elements that are joined afterwards, all sizes but the first must be known"
+            "all sizes but the first must be known for elements that are concatenated afterwards"
         )
     return g.constant(np.zeros((0, *sizes), element.dtype.numpy), dtype=element.dtype)
 
@@ -199,9 +199,9 @@ def _scan_spec(element: Value) -> TensorSpec:
 
 
 def _before_first(g: GraphBuilder, value: Value, element: Value) -> Value:
-    """The element before the first iteration: zeros, which are all if there is none.
+    """The element before the first iteration: zeros, which remain if there is no iteration.
 
-    If its sizes are unknown, nothing may read it before it is written, and it is empty: ONNX allows
+    If its sizes are unknown, it is empty and must not be read before it is written: ONNX allows
     sizes to change.
     """
     if isinstance(value, Reserved) and value.element.is_fully_defined():
@@ -218,19 +218,19 @@ def _result(g: GraphBuilder, value: Value, made: Value | None, kind: str, plan: 
     if kind == LAST:
         return g.unsqueeze(made, 0)
     if kind == SCANNED and isinstance(value, Reserved) and not _is_full(value, plan):
-        # The loop may have ended before the list was full.
+        # The loop may end before all elements are written.
         return filled(g, made, g.reshape(value.count, [1]))
     return made
 
 
 def _is_full(value: Reserved, plan: _Plan) -> bool:
-    """Whether a list that gets an element every iteration is provably full after the loop."""
+    """Whether all elements of a scanned list are provably written after the loop."""
     if value.count.array is not None and not value.count.array:
         return True
     return plan.trips is not None and same_number(plan.trips, value.count)
 
 
-# Recognising what a loop does with its variables.
+# Classification of loop variables.
 
 
 def _planned(
@@ -246,7 +246,7 @@ def _planned(
             kinds.append(COUNTER)
         elif isinstance(value, Reserved):
             kind = _list_kind(body, i, counters, value)
-            # Elements of one shape are joined by a Reshape, those that were never written, too.
+            # Elements of one shape are concatenated by a Reshape, including unwritten ones.
             joins = kind == SCANNED and not value.element.is_fully_defined()
             if kind == CARRIED and _written_rank(body, i, value) is not None:
                 kind = GROWING
@@ -273,7 +273,7 @@ def _trips(g: GraphBuilder, call: NodeView, bounds: list[graph.Value | int]) -> 
 
 
 def _counts(call: NodeView, body: graph.Graph, i: int) -> bool:
-    """Whether variable i is 0 before the loop, and one more every iteration."""
+    """Whether variable i is a counter: 0 at first, plus 1 in every iteration."""
     start = constant_of(call.node.inputs[i])
     add = body.outputs[i].node
     if start is None or start.ndim or start != 0 or add.op.name not in {"AddV2", "Add"}:
@@ -285,7 +285,7 @@ def _counts(call: NodeView, body: graph.Graph, i: int) -> bool:
 def _bound(
     call: NodeView, test: graph.Graph, counters: set[int], body: graph.Graph
 ) -> list[graph.Value | int] | None:
-    """The bounds of counters in the condition: the loop runs as often as the smallest says."""
+    """The bounds of counters in the condition; the smallest is the number of iterations."""
     found: list[graph.Value | int] = []
     queue = [test.outputs[0]]
     while queue:
@@ -312,7 +312,7 @@ def _bound(
 def _outside(
     call: NodeView, test: graph.Graph, value: graph.Value, body: graph.Graph
 ) -> graph.Value | int | None:
-    """The operand of a comparison, if it is loop invariant: an outer value, or a number."""
+    """A loop-invariant operand of a comparison: an outer value, or a number; else None."""
     known = constant_of(value)
     if known is not None and not known.ndim and known.dtype.kind in "iu":
         return int(known)
@@ -326,7 +326,7 @@ def _outside(
 
 
 def _is_joined(call: NodeView, i: int) -> bool:
-    """Whether nothing happens to list i but that its elements are joined."""
+    """Whether list i is only used to concatenate its elements."""
     takers = call.takers.get(call.node.outputs[i], ())
     return bool(takers) and all(
         node is not None and node.op.name in {"TensorListConcat", "TensorListConcatV2"}
@@ -335,7 +335,7 @@ def _is_joined(call: NodeView, i: int) -> bool:
 
 
 def _bare(value: graph.Value) -> graph.Value:
-    """A number without the 0 that is added to it, or the 1 it is multiplied by."""
+    """A number without an addition of 0 or a product with 1."""
     while True:
         node = value.node
         if node.op.name in {"Identity", "Cast"}:
@@ -352,7 +352,7 @@ def _bare(value: graph.Value) -> graph.Value:
 
 
 def _is_length(index: graph.Value, uses: Sequence[graph.Node]) -> bool:
-    """Whether an index is the list's length, which nothing else asks for."""
+    """Whether an index is the list's length, which has no other users."""
     node = index.node
     return node.op.name == "TensorListLength" and node in uses and len(uses) == 2
 
@@ -364,7 +364,7 @@ def _list_kind(body: graph.Graph, i: int, counters: set[int], value: Reserved) -
     uses = [node for node in ordered(body) for taken in node.inputs if taken is argument]
     begins_empty = value.count.array is not None and not int(value.count.array)
     if begins_empty and write.op.name == "TensorListSetItem" and _is_length(write.inputs[1], uses):
-        uses = [write]  # an element behind the last one: AutoGraph's `append`
+        uses = [write]  # an element is appended, as by AutoGraph's `append`
         is_pushed = True
     else:
         is_pushed = write.op.name == "TensorListPushBack"

@@ -1,4 +1,4 @@
-"""Colours."""
+"""Colour spaces."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -16,14 +16,14 @@ def rgb_to_hsv(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("HSVToRGB")
 def hsv_to_rgb(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The inverse."""
+    """The inverse of RGBToHSV."""
     del call
     return g.cast(_rgb(g, *_channels(g, _wide(g, x))), x.dtype)
 
 
 @converts("AdjustHue")
 def adjust_hue(g: GraphBuilder, call: NodeView, x: Value, delta: Value) -> Value:
-    """The hue turned, and brought back to one circle."""
+    """The hue plus delta, modulo 1."""
     del call
     hue, saturation, value = _hsv(g, _wide(g, x))
     turned = g.op("Add", hue, delta)
@@ -32,7 +32,7 @@ def adjust_hue(g: GraphBuilder, call: NodeView, x: Value, delta: Value) -> Value
 
 @converts("AdjustSaturation")
 def adjust_saturation(g: GraphBuilder, call: NodeView, x: Value, scale: Value) -> Value:
-    """The saturation times a number, between 0 and 1."""
+    """The saturation times a factor, clipped to [0, 1]."""
     del call
     hue, saturation, value = _hsv(g, _wide(g, x))
     return g.cast(_rgb(g, hue, _share(g, g.op("Mul", saturation, scale)), value), x.dtype)
@@ -40,7 +40,7 @@ def adjust_saturation(g: GraphBuilder, call: NodeView, x: Value, scale: Value) -
 
 @converts("AdjustContrastv2")
 def adjust_contrast(g: GraphBuilder, call: NodeView, x: Value, factor: Value) -> Value:
-    """The difference from the mean of each channel of each picture, times a number."""
+    """The difference from the mean of each channel of each image, times a factor."""
     del call
     wide = _wide(g, x)
     mean = g.op("ReduceMean", wide, g.ints(x.rank - 3, x.rank - 2), keepdims=1)
@@ -53,7 +53,7 @@ def _wide(g: GraphBuilder, x: Value) -> Value:
 
 
 def _channels(g: GraphBuilder, x: Value) -> tuple[Value, Value, Value]:
-    """[..., 1] each."""
+    """The three channels, [..., 1] each."""
     first, second, third = (g.slice(x, x.rank - 1, n, n + 1) for n in range(3))
     return first, second, third
 
@@ -63,7 +63,7 @@ def _share(g: GraphBuilder, x: Value) -> Value:
 
 
 def _hsv(g: GraphBuilder, x: Value) -> tuple[Value, Value, Value]:
-    """Hue, saturation and value, [..., 1] each; the first of equal channels is the highest."""
+    """Hue, saturation and value, [..., 1] each; among equal channels the first is the largest."""
     red, green, blue = _channels(g, x)
     value = g.op("Max", red, green, blue)
     spread = g.op("Sub", value, g.op("Min", red, green, blue))

@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 
 
 class _Lines(NamedTuple):
-    """The coordinates of each crop's lines in the image, along one axis; [boxes, count] each."""
+    """The coordinates of each crop's lines in the image, along one axis, [boxes, count]."""
 
     inside: Value
     low: Value
@@ -23,7 +23,7 @@ class _Lines(NamedTuple):
 def crop_and_resize(
     g: GraphBuilder, call: NodeView, image: Value, boxes: Value, places: Value, size: Value
 ) -> Value:
-    """The four neighbours of every point, gathered and mixed."""
+    """Bilinear interpolation of four gathered neighbours."""
     known = call.constant(3)
     new = g.as_int64(size) if known is None else g.ints(*known.tolist())
     y = _lines(g, image, boxes, 0, g.slice(new, 0, 0, 1))

@@ -1,4 +1,4 @@
-"""Non-maximum suppression as detectors end with it."""
+"""Non-maximum suppression of detectors."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pinnace.framework import dtypes
 
 @converts("NonMaxSuppression")
 def v1(g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value) -> Value:
-    """NonMaxSuppressionV2 with the overlap in an attribute."""
+    """NonMaxSuppressionV2 with the overlap as an attribute."""
     return selected(g, boxes, scores, most, g.like(boxes, call.attr("iou_threshold")), None)
 
 
@@ -28,7 +28,7 @@ def combined(
     overlap: Value,
     least: Value,
 ) -> tuple[Value, Value, Value, Value]:
-    """One NonMaxSuppression of all images and classes, and TopK of the result."""
+    """One NonMaxSuppression over all images and classes, and TopK of the results."""
     kept = _kept(g, boxes, scores, per_class, overlap, least)
     rows = g.reshape(g.as_int64(total), [1])
     if call.attr("pad_per_class"):
@@ -38,7 +38,7 @@ def combined(
     chosen = g.binary("Greater", best, -np.inf)
     count = g.size_of(scores, 1)
     labels = g.op("Div", places, count)
-    # Boxes may be those of a class, or of all classes.
+    # Boxes may differ between classes or be common to them.
     of_class = g.op("Min", labels, g.op("Sub", g.size_of(boxes, 2), g.ints(1)))
     where = [g.unsqueeze(index, 2) for index in (g.op("Mod", places, count), of_class)]
     found = g.op("GatherND", boxes, g.concat(where, 2), batch_dims=1)
@@ -63,7 +63,7 @@ def combined(
 def _kept(
     g: GraphBuilder, boxes: Value, scores: Value, per_class: Value, overlap: Value, least: Value
 ) -> Value:
-    """[batch, classes * boxes]: the scores of the boxes that stay, of the others -inf."""
+    """[batch, classes * boxes]: the scores of the selected boxes, -inf for the others."""
     of_classes = g.transpose(scores, [0, 2, 1])
     sizes = g.shape_of(of_classes)
     limits = (g.reshape(g.as_int64(per_class), [1]), g.reshape(overlap, [1]), g.reshape(least, [1]))
@@ -73,7 +73,7 @@ def _kept(
         rows = g.op("NonMaxSuppression", g.squeeze(boxes, 2), of_classes, *limits)
         values = g.op("GatherND", of_classes, rows)
         return g.reshape(g.op("ScatterND", g.fill(sizes, nothing), rows, values), flat)
-    # ONNX knows no boxes of a class: every class is a picture of its own.
+    # ONNX has no boxes per class, so each class becomes an image.
     each = g.transpose(boxes, [0, 2, 1, 3])
     if boxes.size(2) is None or boxes.size(2) != scores.size(2):
         each = g.expand(each, g.joined(sizes, g.ints(4)))
@@ -95,7 +95,7 @@ def with_overlaps(
     overlap: Value,
     least: Value,
 ) -> Value:
-    """Suppression by a table of overlaps: box by box."""
+    """Suppression by a matrix of overlaps, box by box."""
     del call
     left = greedy.by_table(overlaps, overlap)
     places, _ = greedy.chosen(g, scores, g.as_int64(most), least, left, None)

@@ -1,4 +1,4 @@
-"""Suppression box by box, where ONNX has no operator: scores are lowered, or overlaps are given.
+"""Suppression box by box, for lowered scores or given overlaps, which ONNX's operator lacks.
 
 As in the kernel: the best score is examined; if it has not changed since it was last examined, its
 box is selected, otherwise it returns to the queue with its reduced score.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.onnx.ir.builder import GraphBuilder
     from pinnace.deploy.onnx.ir.graph import Value
 
-    # What is left of every score, as a factor, beside the box of this number.
+    # (body, number of the chosen box) -> the factor by which each score is multiplied.
     Left = Callable[[GraphBuilder, Value], Value]
 
 _NONE = -np.inf
@@ -29,15 +29,15 @@ _NONE = -np.inf
 def chosen(
     g: GraphBuilder, scores: Value, most: Value, least: Value, left: Left, soft: Value | None
 ) -> tuple[Value, Value]:
-    """The numbers of the boxes that stay, int64, and their scores, best first.
+    """The indices of the selected boxes, int64, and their scores, best first.
 
     Args:
         g: the graph.
         scores: float32 [n].
-        most: how many may stay, an int64 scalar.
-        least: a score must be more, a float32 scalar.
-        left: factors of the scores.
-        soft: whether what is lowered may still stay; None if it may not.
+        most: the largest number of boxes, an int64 scalar.
+        least: boxes need a larger score, a float32 scalar.
+        left: the factors of the scores.
+        soft: whether boxes with lowered scores may be selected; None if none are lowered.
     """
     start = g.where(g.op("Greater", scores, least), scores, g.like(scores, _NONE))
     body = g.body()
@@ -93,14 +93,14 @@ def _any(g: GraphBuilder, scores: Value) -> Value:
 def by_overlap(
     g: GraphBuilder, boxes: Value, most: Value, scale: Value | None, soft: Value | None
 ) -> Left:
-    """A function that gives the scores left once a box has suppressed its neighbours.
+    """The function that returns the factors of scores after a box was selected.
 
     Args:
         g: the graph.
         boxes: float32 [n, 4].
-        most: more overlap than this suppresses, where the scores are not lowered.
-        scale: of the square of the overlap, in the exponent; None if scores are not lowered.
-        soft: whether they are lowered; None for never.
+        most: a larger overlap suppresses a box, if scores are not lowered.
+        scale: of the squared overlap, in the exponent; None if scores are not lowered.
+        soft: whether scores are lowered; None for never.
     """
     first, second = (g.slice(boxes, 1, start, start + 2) for start in (0, 2))
     low, high = g.op("Min", first, second), g.op("Max", first, second)
@@ -125,7 +125,7 @@ def by_overlap(
 
 
 def by_table(overlaps: Value, most: Value) -> Left:
-    """The same, of overlaps that are given: a row for each box that may be suppressed."""
+    """`by_overlap` with given overlaps: a row for each box that may be suppressed."""
 
     def left(g: GraphBuilder, best: Value) -> Value:
         column = g.op("Gather", overlaps, best, axis=1)

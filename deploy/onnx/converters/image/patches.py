@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("ExtractImagePatches", "ExtractVolumePatches")
 def extract_patches(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Each window as one row, gathered axis by axis."""
+    """The patches as rows, gathered axis by axis."""
     inner = slice(1, x.rank - 1)
     taps = call.attr("ksizes")[inner]
     rates = call.attr("rates")[inner] if "rates" in call.node.op.attrs else (1,) * len(taps)
@@ -29,18 +29,18 @@ def windows(
     rates: Sequence[int],
     padding: str,
 ) -> Value:
-    """[batch, windows of each axis..., taps of each axis..., channels]; 0 outside of `x`.
+    """[batch, windows of each axis..., taps of each axis..., channels]; 0 outside `x`.
 
     Args:
         g: the graph.
-        x: [batch, places..., channels].
-        taps: of a window, per spatial axis.
-        strides: from one window to the next.
-        rates: from one tap to the next.
+        x: [batch, positions..., channels].
+        taps: the window's size, per spatial axis.
+        strides: between windows.
+        rates: between taps.
         padding: SAME or VALID.
     """
     spatial = x.rank - 2
-    # One plane of zeros at the end of each axis stands for all that is outside.
+    # A plane of zeros at the end of each axis stands for everything outside.
     behind = [0, *[1] * spatial, 0]
     y = g.op("Pad", x, g.ints(*[0] * x.rank, *behind))
     for axis in range(spatial):
@@ -52,10 +52,10 @@ def windows(
 
 
 def _places(g: GraphBuilder, size: Value, tap: int, stride: int, rate: int, padding: str) -> Value:
-    """[windows, taps]: the index that each tap reads; the size for those outside."""
+    """[windows, taps]: the index that each tap reads; the axis size for taps outside."""
     reach = (tap - 1) * rate + 1
     room = g.op("Sub", size, g.ints(reach)) if padding == "VALID" else g.op("Sub", size, g.ints(1))
-    # Rounded down: a room below 0 must not count as one window.
+    # Rounded down, as a negative remainder must not count as a window.
     count = g.op(
         "Div", g.op("Add", g.op("Max", room, g.ints(-stride)), g.ints(stride)), g.ints(stride)
     )

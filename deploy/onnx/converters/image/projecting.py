@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Line(NamedTuple):
-    """Places along one axis: where they are, and how long the axis is (float32, and int64)."""
+    """Coordinates along an axis, and the axis size (float32, and int64)."""
 
     place: Value
     size: Value
@@ -22,7 +22,7 @@ class _Line(NamedTuple):
 
 
 def _truncated(g: GraphBuilder, x: Value) -> Value:
-    """Without the part behind the point."""
+    """x without its fraction."""
     return g.op("Mul", g.op("Sign", x), g.op("Floor", g.op("Abs", x)))
 
 
@@ -45,7 +45,7 @@ def _reflected(g: GraphBuilder, x: Value, size: Value) -> Value:
 
 def _wrapped(g: GraphBuilder, x: Value, size: Value) -> Value:
     gaps = g.binary("Sub", size, 1)
-    # Of a single pixel the result is clipped to it, whatever is divided.
+    # With a single pixel the result is clipped to it, so any divisor above 0 will do.
     gaps = g.op("Max", gaps, g.like(gaps, 1))
     turns = g.binary("Add", _truncated(g, g.op("Div", g.op("Neg", x), gaps)), 1)
     below = g.op("Add", x, g.op("Mul", size, turns))
@@ -65,7 +65,7 @@ _MAPPED = {"REFLECT": _reflected, "WRAP": _wrapped, "NEAREST": _clipped}
 def _read(
     g: GraphBuilder, images: Value, row: _Line, column: _Line, there: Value, fill: Value
 ) -> Value:
-    """The pixels at whole numbers [batch, h, w]; `fill` where there is none."""
+    """The pixels at integer coordinates [batch, h, w]; `fill` outside the image."""
     inside = there
     for line in (row, column):
         low = g.binary("GreaterOrEqual", line.place, 0)
@@ -89,7 +89,7 @@ def _part(g: GraphBuilder, transforms: Value, index: int) -> Value:
 def without_fill(
     g: GraphBuilder, call: NodeView, images: Value, transforms: Value, sizes: Value
 ) -> Value:
-    """As V3, with zeros outside."""
+    """ImageProjectiveTransformV3 with fill value 0."""
     return projected(g, call, images, transforms, sizes, g.cast(g.index(0), dtypes.float32))
 
 
@@ -102,7 +102,7 @@ def projected(
     sizes: Value,
     fill_value: Value,
 ) -> Value:
-    """The formulas, then Gather of the pixels."""
+    """The transformed coordinates, then Gather of the pixels."""
     fill = g.cast(fill_value, images.dtype)
     counts = g.as_int64(sizes)
     height, width = (g.scalar(g.slice(counts, 0, i, i + 1)) for i in (0, 1))
@@ -121,7 +121,7 @@ def projected(
         size = g.scalar(g.cast(count, dtypes.float32))
         if mode in _MAPPED:
             place = _MAPPED[mode](g, place, size)
-        # One transform may stand for all pictures.
+        # One transform may apply to all images.
         shape = g.joined(g.size_of(images, 0), counts)
         lines.append(_Line(g.expand(place, shape), size, count))
     row, column = lines
@@ -132,7 +132,7 @@ def projected(
 
 
 def _rounded(g: GraphBuilder, x: Value) -> Value:
-    """Halves away from 0, where ONNX rounds to even."""
+    """x rounded, halves away from 0; ONNX rounds them to even."""
     return g.op("Mul", g.op("Sign", x), g.op("Floor", g.binary("Add", g.op("Abs", x), 0.5)))
 
 

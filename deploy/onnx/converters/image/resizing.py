@@ -1,4 +1,4 @@
-"""Resized images."""
+"""Image resizing."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,10 +26,10 @@ def _resized(g: GraphBuilder, call: NodeView, x: Value, size: Value, **attrs: An
     attrs["coordinate_transformation_mode"] = where
     scales = _exact_scales(call, x)
     if scales is not None:
-        # Nobody needs to ask how large the batch is.
+        # The batch size need not be computed.
         return g.moved("Resize", x, None, g.constant(scales), None, **attrs)
-    # All four sizes, not height and width with the attribute `axes`: ONNX Runtime, when it moves a
-    # Transpose across the operator, takes `sizes` for all four.
+    # All four sizes are given instead of height and width with `axes`: when ONNX Runtime moves a
+    # Transpose across the operator, it takes `sizes` for all four axes.
     new = g.reshape(g.as_int64(size), [2])
     sizes = g.joined(g.size_of(x, 0), g.size_of(x, 3), new)
     return g.moved("Resize", x, None, None, sizes, **attrs)
@@ -51,9 +51,9 @@ def _exact_scales(call: NodeView, x: Value) -> Array | None:
 
 @converts("ResizeBilinear")
 def bilinear(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
-    """Resize in the mode `linear`; the result is float32 whatever the picture is.
+    """Resize in the mode `linear`; the result is float32 for any input type.
 
-    A matrix per axis unless sizes are multiplied: ONNX Runtime rounds places otherwise.
+    A matrix per axis unless scales are integers: ONNX Runtime rounds coordinates otherwise.
     """
     if _multiplies(call, x):
         return _resized(g, call, g.cast(x, dtypes.float32), size, mode="linear")
@@ -65,7 +65,7 @@ def bilinear(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 
 @converts("ResizeNearestNeighbor")
 def nearest(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
-    """Resize where it multiplies; else Gather, since rounding decides which point is nearest."""
+    """Resize for integer scales; else Gather, as rounding decides which pixel is nearest."""
     align, half = _centres(call)
     if _multiplies(call, x) and not align and x.dtype.is_floating:
         rounding = "round_prefer_ceil" if half else "floor"
@@ -82,7 +82,7 @@ def nearest(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 
 
 def _multiplies(call: NodeView, x: Value) -> bool:
-    """Whether every point becomes as many points, whatever the sizes are."""
+    """Whether every pixel is repeated the same integer number of times."""
     pairs = [_sizes(call, x, axis) for axis in (1, 2)]
     if all(old is not None and new is not None for old, new in pairs):
         return all(old and new and new % old == 0 for old, new in pairs)
@@ -91,7 +91,7 @@ def _multiplies(call: NodeView, x: Value) -> bool:
 
 @converts("ResizeBicubic")
 def bicubic(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
-    """A matrix per axis: TensorFlow reads the cubic from a table, Resize computes it."""
+    """A matrix per axis: TensorFlow takes cubic weights from a table, Resize computes them."""
     centres = _centres(call)
     return _by_matrices(
         g, call, x, size, interpolation.cubic_weights, weights.cubic, [centres, centres]
@@ -100,7 +100,7 @@ def bicubic(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 
 @converts("ResizeArea")
 def area(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
-    """A product with a matrix per axis; ONNX has no such mode."""
+    """A matrix per axis; ONNX has no such mode."""
     align = (bool(call.attr("align_corners")),)
     return _by_matrices(g, call, x, size, interpolation.area_weights, weights.area, [align, align])
 
@@ -109,7 +109,7 @@ def area(g: GraphBuilder, call: NodeView, x: Value, size: Value) -> Value:
 def scale_and_translate(
     g: GraphBuilder, call: NodeView, x: Value, size: Value, scale: Value, translation: Value
 ) -> Value:
-    """A product with a matrix per axis, of whatever kernel."""
+    """A matrix per axis, for any kernel."""
     options = (call.attr("kernel_type"), bool(call.attr("antialias")))
     scales, shifts = call.constant(2), call.constant(3)
     told: list[tuple[Any, ...]] = []
@@ -123,7 +123,7 @@ def scale_and_translate(
 
 
 def _sizes(call: NodeView, x: Value, axis: int) -> tuple[int | None, int | None]:
-    """The old and the new size of an axis, as far as the graph tells."""
+    """The old and the new size of an axis, None if unknown."""
     new = call.sizes(1)
     return x.size(axis), None if new is None or new.rank is None else new[axis - 1]
 
@@ -146,16 +146,16 @@ def _by_matrices(
     computed: Callable[..., Value],
     options: Sequence[tuple[Any, ...]],
 ) -> Value:
-    """Rows of a picture times a matrix, then its columns: with channels first both lie last.
+    """Rows of an image times a matrix, then its columns; with channels first both are last axes.
 
     Args:
         g: the graph.
         call: the op.
-        x: the picture.
+        x: the image.
         size: the new height and width.
-        known: gives the matrix of sizes that are known, and options.
-        computed: gives the operators that compute it.
-        options: of height and of width.
+        known: returns the matrix for known sizes and the options.
+        computed: adds operators that compute the matrix.
+        options: for height and for width.
     """
     matrices = []
     for axis, told in zip((1, 2), options, strict=True):

@@ -1,4 +1,4 @@
-"""Boxes that do not overlap."""
+"""Non-maximum suppression."""
 
 from pinnace.deploy.onnx.converters.image import greedy
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -12,7 +12,7 @@ from pinnace.framework import dtypes
 def v2(
     g: GraphBuilder, call: NodeView, boxes: Value, scores: Value, most: Value, overlap: Value
 ) -> Value:
-    """NonMaxSuppression of one picture and one class."""
+    """NonMaxSuppression for one image and one class."""
     del call
     return selected(g, boxes, scores, most, overlap, None)
 
@@ -27,7 +27,7 @@ def v3(
     overlap: Value,
     least: Value,
 ) -> Value:
-    """The same, of boxes with a score above a threshold."""
+    """NonMaxSuppressionV2 with a score threshold."""
     del call
     return selected(g, boxes, scores, most, overlap, least)
 
@@ -42,7 +42,7 @@ def v4(
     overlap: Value,
     least: Value,
 ) -> tuple[Value, Value]:
-    """The same, filled up with 0, and how many there are."""
+    """NonMaxSuppressionV3, padded with 0, and the number of valid indices."""
     found = selected(g, boxes, scores, most, overlap, least)
     count = g.cast(g.scalar(g.size_of(found, 0)), dtypes.int32)
     return _filled(g, call, found, most), count
@@ -59,7 +59,7 @@ def v5(
     least: Value,
     sigma: Value,
 ) -> tuple[Value, Value, Value]:
-    """The same, and the scores, which may be lowered instead."""
+    """NonMaxSuppressionV4 with the scores, which may be lowered instead of dropping boxes."""
     softness = call.constant(5)
     if softness is not None and not softness.any():
         found = selected(g, boxes, scores, most, overlap, least)
@@ -93,7 +93,7 @@ def _lowered(
 def selected(
     g: GraphBuilder, boxes: Value, scores: Value, most: Value, overlap: Value, least: Value | None
 ) -> Value:
-    """The numbers of the boxes that stay, best first; `least` is None if any score will do."""
+    """The indices of the selected boxes, best first; `least` is None without a threshold."""
 
     def wide(x: Value) -> Value:
         return g.cast(x, dtypes.float32)

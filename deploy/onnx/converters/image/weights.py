@@ -1,4 +1,4 @@
-"""The matrices of `core/ops/image/interpolation.py`, computed by the model from sizes it is told.
+"""The matrices of `core/ops/image/interpolation.py`, computed by the model from sizes.
 
 Each is [new size, old size], float32; sizes are int64 scalars. Every formula rounds where the
 kernel does, since a position that crosses a pixel boundary selects another pixel.
@@ -34,7 +34,7 @@ def _steps(g: GraphBuilder, count: Value) -> Value:
 
 
 def _scale(g: GraphBuilder, size: Value, new_size: Value, align: bool) -> Value:
-    """The distance of new pixels on the old axis."""
+    """The distance of new pixels in old ones."""
     scale = g.op("Div", _float(g, size), _float(g, new_size))
     if not align:
         return scale
@@ -49,7 +49,7 @@ def _rows(g: GraphBuilder, x: Value) -> Value:
 
 
 def nearest_places(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: bool) -> Value:
-    """[new size], int64: the old point that each new one is a copy of."""
+    """[new size], int64: the old pixel that each new one copies."""
     steps = _steps(g, new_size)
     if half:
         steps = g.binary("Add", steps, 0.5)
@@ -108,12 +108,12 @@ def cubic(g: GraphBuilder, size: Value, new_size: Value, align: bool, half: bool
 
 
 def area(g: GraphBuilder, size: Value, new_size: Value, align: bool) -> Value:
-    """The share of each old point in the stretch that a new one covers."""
+    """The share of each old pixel in the interval that a new one covers."""
     scale = _scale(g, size, new_size, align)
     start = g.op("Mul", _steps(g, new_size), scale)
     end = _rows(g, g.op("Add", start, scale))
     points = g.iota(size)
-    # What lies behind the last point is taken from it.
+    # Output pixels beyond the last input pixel are taken from it.
     is_last = g.op("Equal", points, g.binary("Sub", size, 1))
     behind = _float(g, g.binary("Add", points, 1))
     behind = g.where(is_last, g.like(behind, np.inf), behind)
@@ -154,7 +154,7 @@ def _normalised(g: GraphBuilder, weights: Value) -> Value:
     return g.op("Div", weights, g.where(usable, total, g.like(total, 1)))
 
 
-# Kernels: the weight at a distance from the centre.
+# Kernels: the weight as a function of the distance from the centre.
 
 
 def _lanczos(radius: int) -> tuple[float, Weight]:
@@ -186,7 +186,7 @@ def _triangle(g: GraphBuilder, x: Value) -> Value:
 
 
 def _polynomial(*terms: float) -> Weight:
-    """The highest power first."""
+    """A polynomial, the highest power first."""
 
     def value(g: GraphBuilder, x: Value) -> Value:
         found = g.like(x, terms[0])

@@ -15,7 +15,7 @@ from pinnace.framework import dtypes
 def matrix_band_part(
     g: GraphBuilder, call: NodeView, x: Value, lower: Value, upper: Value
 ) -> Value:
-    """Where(the column less the row lies between the bounds); a negative bound is none."""
+    """Where(the bounds contain column - row); a negative bound stands for none."""
     away = _away(g, x)
     parts = []
     for index, bound in ((1, lower), (2, upper)):
@@ -35,7 +35,7 @@ def matrix_band_part(
 
 
 def _away(g: GraphBuilder, x: Value) -> Value:
-    """[rows, columns]: the column less the row."""
+    """[rows, columns]: column - row."""
     rows = g.iota(g.scalar(g.size_of(x, x.rank - 2)))
     columns = g.iota(g.scalar(g.size_of(x, x.rank - 1)))
     return g.op("Sub", g.unsqueeze(columns, 0), g.unsqueeze(rows, 1))
@@ -45,11 +45,11 @@ class Band(NamedTuple):
     """The range of diagonals.
 
     Attributes:
-        low: the lowest, a vector of one.
-        high: the highest.
-        is_one: whether it is one diagonal, given or wanted without an axis for its number; None if
-            the numbers, which are computed, tell.
-        align: where shorter ones stand in their rows, on and above the main diagonal, then below.
+        low: the lowest diagonal, a vector of one element.
+        high: the highest diagonal.
+        is_one: whether it is a single diagonal, without an axis for its index; None if this depends
+            on computed indices.
+        align: the alignment of shorter diagonals, on and above the main diagonal, then below.
     """
 
     low: Value
@@ -58,11 +58,11 @@ class Band(NamedTuple):
     align: str
 
     def members(self, g: GraphBuilder) -> Value:
-        """The number of them, a vector of one."""
+        """The number of diagonals, a vector of one element."""
         return g.op("Add", g.op("Sub", self.high, self.low), g.ints(1))
 
     def begin(self, g: GraphBuilder, away: Value, room: Value) -> Value:
-        """The first column of diagonals in their rows, which have room for some elements more."""
+        """The first column of diagonals in their rows, which are longer by `room`."""
         above, below = (part == "LEFT" for part in self.align.split("_"))
         if above == below:
             return g.like(room, 0) if above else room
@@ -71,19 +71,19 @@ class Band(NamedTuple):
 
 
 def main_diagonal(g: GraphBuilder) -> Band:
-    """The one that begins in the corner."""
+    """The main diagonal."""
     return Band(g.ints(0), g.ints(0), True, "LEFT_LEFT")
 
 
 def band_of(g: GraphBuilder, call: NodeView, index: int, k: Value, align: str) -> Band:
-    """The diagonals that argument `index` names: one, or the ends of a range."""
+    """The diagonals of argument `index`: one, or a range."""
     known = call.constant(index)
     if known is not None:
         numbers = [int(number) for number in known.reshape(-1)]
         return Band(g.ints(numbers[0]), g.ints(numbers[-1]), numbers[0] == numbers[-1], align)
     count = call.input_spec(index).shape.num_elements()
     if count is None:
-        call.fail("whether k is one diagonal or the ends of a range must be known")
+        call.fail("it must be known whether k is one diagonal or a range")
     told_ends = g.reshape(g.as_int64(k), [count])
     ends = (g.slice(told_ends, 0, 0, 1), g.slice(told_ends, 0, count - 1, count))
     return Band(*ends, True if count == 1 else None, align)
@@ -99,13 +99,13 @@ def matrix_diag(
     columns: Value,
     padding: Value,
 ) -> Value:
-    """Matrices of `padding` with the diagonals in their places."""
+    """Matrices of `padding` with the given diagonals."""
     band = band_of(g, call, 1, k, call.attr("align"))
     return made(g, band, diagonal, told(g, call, 2, rows), told(g, call, 3, columns), padding)
 
 
 def told(g: GraphBuilder, call: NodeView, index: int, number: Value) -> Value:
-    """A number of rows or columns as a vector with one element."""
+    """A number of rows or columns as a vector of one element."""
     known = call.constant(index)
     return (
         g.reshape(g.as_int64(number), [1]) if known is None else g.ints(int(known.reshape(-1)[0]))
@@ -120,7 +120,7 @@ def made(
     columns: Value,
     padding: Value,
 ) -> Value:
-    """Matrices with these diagonals; rows or columns of -1 are the least that hold them."""
+    """Matrices with the given diagonals; -1 rows or columns stand for the least number."""
     length = g.size_of(diagonal, diagonal.rank - 1)
     zero = g.ints(0)
     least_high = g.op("Add", length, g.op("Max", g.op("Neg", band.high), zero))
@@ -130,7 +130,7 @@ def made(
     wide = _if_least(g, columns, _if_least(g, rows, square, least_wide), columns)
     if band.is_one is not None:
         return _placed(g, band, diagonal, high, wide, padding)
-    # An axis before the last is one of diagonals, or of matrices with one each.
+    # The second last axis is one of diagonals, or of matrices with one diagonal each.
     count = band.members(g)
     outer = _without_one(g, g.shape_of(diagonal, 0, diagonal.rank - 1), count, is_dropped=False)
     matrices = g.op("ReduceProd", outer, keepdims=1)
@@ -140,7 +140,7 @@ def made(
 
 
 def _without_one(g: GraphBuilder, sizes: Value, count: Value, *, is_dropped: bool) -> Value:
-    """Sizes whose last is dropped, or kept, where there is one diagonal."""
+    """Sizes without their last one if there is one diagonal, or the last one only."""
     is_one = g.op("Equal", count, g.ints(1))
     kept = g.constant(np.ones((sizes.size(0) or 1) - 1, bool))
     last = g.op("Not", is_one) if is_dropped else is_one
@@ -148,7 +148,7 @@ def _without_one(g: GraphBuilder, sizes: Value, count: Value, *, is_dropped: boo
 
 
 def _if_least(g: GraphBuilder, size: Value, least: Value, otherwise: Value) -> Value:
-    """`least` where a number of rows or columns is -1."""
+    """`least` if a number of rows or columns is -1."""
     if size.array is not None:
         return least if size.array[0] == -1 else otherwise
     return g.where(g.binary("Equal", size, -1), least, otherwise)
@@ -157,7 +157,7 @@ def _if_least(g: GraphBuilder, size: Value, least: Value, otherwise: Value) -> V
 def _placed(
     g: GraphBuilder, band: Band, diagonals: Value, high: Value, wide: Value, other: Value
 ) -> Value:
-    """`other` with the diagonals in their places: a place above or left of none is of `other`."""
+    """`other` with the diagonals in it; elements outside of them are those of `other`."""
     rows = g.unsqueeze(g.iota(g.scalar(high)), 1)
     columns = g.unsqueeze(g.iota(g.scalar(wide)), 0)
     away = g.op("Sub", columns, rows)
@@ -175,12 +175,12 @@ def _placed(
         "And", g.op("GreaterOrEqual", away, band.low), g.op("LessOrEqual", away, band.high)
     )
     place = g.where(inside, place, g.index(0))
-    # One element more, for places of `other` where there is no diagonal at all.
+    # One element more, for matrices without any diagonal.
     return g.where(inside, g.op("Gather", _with_end(g, diagonals), place, axis=lead), other)
 
 
 def _with_end(g: GraphBuilder, x: Value) -> Value:
-    """`x`, or where its last axis may be empty, one more: what Gather has no use for."""
+    """`x` with one element more if its last axis may be empty, as Gather needs one."""
     axis = x.rank - 1
     if x.size(axis):
         return x
@@ -189,7 +189,7 @@ def _with_end(g: GraphBuilder, x: Value) -> Value:
 
 
 def _lengths(g: GraphBuilder, away: Value, rows: Value, columns: Value) -> Value:
-    """The lengths of diagonals of a matrix."""
+    """The lengths of a matrix's diagonals."""
     down = g.op("Add", rows, g.op("Min", away, g.ints(0)))
     across = g.op("Sub", columns, g.op("Max", away, g.ints(0)))
     return g.op("Max", g.op("Min", down, across), g.ints(0))
@@ -197,19 +197,19 @@ def _lengths(g: GraphBuilder, away: Value, rows: Value, columns: Value) -> Value
 
 @converts("MatrixSetDiagV3")
 def matrix_set_diag(g: GraphBuilder, call: NodeView, x: Value, diagonal: Value, k: Value) -> Value:
-    """The same, over the matrix."""
+    """The matrix with the given diagonals replaced."""
     return put(g, band_of(g, call, 2, k, call.attr("align")), x, diagonal)
 
 
 def put(g: GraphBuilder, band: Band, x: Value, diagonal: Value) -> Value:
-    """`x` with these diagonals."""
+    """`x` with the given diagonals replaced."""
     band = band._replace(is_one=diagonal.rank < x.rank)
     return _placed(g, band, diagonal, g.size_of(x, x.rank - 2), g.size_of(x, x.rank - 1), x)
 
 
 @converts("MatrixDiagPartV3")
 def matrix_diag_part(g: GraphBuilder, call: NodeView, x: Value, k: Value, padding: Value) -> Value:
-    """Every (columns + 1)st element from where each diagonal begins."""
+    """Every (columns + 1)-th element from the beginning of each diagonal."""
     return taken(g, band_of(g, call, 1, k, call.attr("align")), x, padding)
 
 
@@ -244,14 +244,14 @@ def taken(g: GraphBuilder, band: Band, x: Value, padding: Value) -> Value:
 
 
 def _longest(g: GraphBuilder, band: Band, rows: Value, columns: Value) -> Value:
-    """The length of the longest of the diagonals."""
+    """The length of the longest diagonal."""
     nearest = g.op("Min", g.op("Max", band.low, g.ints(0)), band.high)
     return _lengths(g, nearest, rows, columns)
 
 
 @converts("Diag")
 def diag(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """A square with x on its diagonal, in the shape of x twice."""
+    """A diagonal matrix of x, in the shape of x twice."""
     del call
     flat = g.reshape(x, [-1])
     count = g.op("Size", x)
@@ -264,7 +264,7 @@ def diag(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("DiagPart")
 def diag_part(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The diagonal of the square."""
+    """The diagonal of a tensor in a shape twice."""
     del call
     half = x.rank // 2
     sizes = g.shape_of(x, 0, half)

@@ -1,4 +1,4 @@
-"""Ops of matrices under earlier names: converted as under the later ones."""
+"""Earlier names of matrix ops, with the converters of the later ones."""
 
 from pinnace.deploy.onnx.converters.linalg import bands, earlier, factorization, solving
 from pinnace.deploy.onnx.converters.registry import converts

@@ -9,7 +9,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("MatrixDiag")
 def matrix_diag(g: GraphBuilder, call: NodeView, diagonal: Value) -> Value:
-    """A square with the main diagonal, 0 elsewhere."""
+    """A diagonal matrix."""
     del call
     least = g.ints(-1)
     band = bands.main_diagonal(g)
@@ -26,7 +26,7 @@ def matrix_diag_v2(
     columns: Value,
     padding: Value,
 ) -> Value:
-    """As MatrixDiagV3, aligned to the left."""
+    """MatrixDiagV3 with `align="LEFT_LEFT"`."""
     sizes = bands.told(g, call, 2, rows), bands.told(g, call, 3, columns)
     return bands.made(g, bands.band_of(g, call, 1, k, "LEFT_LEFT"), diagonal, *sizes, padding)
 
@@ -42,13 +42,13 @@ def matrix_diag_part(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 def matrix_diag_part_v2(
     g: GraphBuilder, call: NodeView, x: Value, k: Value, padding: Value
 ) -> Value:
-    """As MatrixDiagPartV3, aligned to the left."""
+    """MatrixDiagPartV3 with `align="LEFT_LEFT"`."""
     return bands.taken(g, bands.band_of(g, call, 1, k, "LEFT_LEFT"), x, padding)
 
 
 @converts("MatrixSetDiag")
 def matrix_set_diag(g: GraphBuilder, call: NodeView, x: Value, diagonal: Value) -> Value:
-    """The main diagonal over the matrix."""
+    """The matrix with its main diagonal replaced."""
     del call
     return bands.put(g, bands.main_diagonal(g), x, diagonal)
 
@@ -57,5 +57,5 @@ def matrix_set_diag(g: GraphBuilder, call: NodeView, x: Value, diagonal: Value) 
 def matrix_set_diag_v2(
     g: GraphBuilder, call: NodeView, x: Value, diagonal: Value, k: Value
 ) -> Value:
-    """As MatrixSetDiagV3, aligned to the left."""
+    """MatrixSetDiagV3 with `align="LEFT_LEFT"`."""
     return bands.put(g, bands.band_of(g, call, 2, k, "LEFT_LEFT"), x, diagonal)

@@ -1,4 +1,4 @@
-"""Factors of matrices."""
+"""Matrix factorizations."""
 
 from pinnace.deploy.onnx.converters.linalg.solving import flat_batch
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -11,7 +11,7 @@ from pinnace.framework.specs import TensorSpec
 
 @converts("Cholesky")
 def cholesky(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """A column of the factor in every iteration of a loop."""
+    """A column of the factor in each iteration of a loop."""
     del call
     a = flat_batch(g, x)
     count = g.scalar(g.size_of(a, 1))

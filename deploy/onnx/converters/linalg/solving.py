@@ -1,4 +1,4 @@
-"""Systems of equations: Gauss and Jordan's elimination, an iteration of a loop per row."""
+"""Linear equations by Gauss-Jordan elimination, a row in each iteration of a loop."""
 
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ def flat_batch(g: GraphBuilder, x: Value) -> Value:
 
 
 def eliminated(g: GraphBuilder, a: Value, b: Value) -> Eliminated:
-    """a⁻¹ b for [batch, n, n] and [batch, n, m], the largest entry of a column as its pivot."""
+    """a⁻¹ b for [batch, n, n] and [batch, n, m], with partial pivoting."""
     dtype = a.dtype
     whole = g.op("Concat", a, b, axis=2)
     count = g.scalar(g.size_of(a, 1))
@@ -83,13 +83,13 @@ def eliminated(g: GraphBuilder, a: Value, b: Value) -> Eliminated:
 
 
 def solved(g: GraphBuilder, a: Value, b: Value) -> Value:
-    """a⁻¹ b of any number of matrices."""
+    """a⁻¹ b with any batch shape."""
     found = eliminated(g, flat_batch(g, a), flat_batch(g, b)).solution
     return found if b.rank == 3 else g.reshape(found, g.shape_of(b))
 
 
 def adjoint(g: GraphBuilder, x: Value) -> Value:
-    """The last two axes exchanged."""
+    """`x` with the last two axes swapped."""
     return g.transpose(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
@@ -101,7 +101,7 @@ def matrix_solve(g: GraphBuilder, call: NodeView, a: Value, b: Value) -> Value:
 
 @converts("MatrixInverse")
 def matrix_inverse(g: GraphBuilder, call: NodeView, a: Value) -> Value:
-    """Elimination of [a | 1]."""
+    """Elimination of [a | identity]."""
     if call.attr("adjoint"):
         a = adjoint(g, a)
     index = g.iota(g.scalar(g.size_of(a, a.rank - 1)))
@@ -111,7 +111,7 @@ def matrix_inverse(g: GraphBuilder, call: NodeView, a: Value) -> Value:
 
 @converts("MatrixTriangularSolve")
 def matrix_triangular_solve(g: GraphBuilder, call: NodeView, a: Value, b: Value) -> Value:
-    """Elimination of the part that counts."""
+    """Elimination of the upper or lower triangle."""
     index = g.iota(g.scalar(g.size_of(a, a.rank - 1)))
     rows, columns = g.unsqueeze(index, 1), g.unsqueeze(index, 0)
     kind = "GreaterOrEqual" if call.attr("lower") else "LessOrEqual"
@@ -125,7 +125,7 @@ def matrix_triangular_solve(g: GraphBuilder, call: NodeView, a: Value, b: Value)
         elif b.rank == 2 and a.rank > 2:
             b = g.expand(b, g.joined(lead_a, g.shape_of(b)))
         elif a.rank != b.rank or not (a.shape.is_fully_defined() and b.shape.is_fully_defined()):
-            call.fail("whether the matrices are as many as the right sides must be known")
+            call.fail("the batch shapes of both operands must be known to be equal")
         else:
-            call.fail("matrices that are broadcast against the right sides have no converter")
+            call.fail("its matrices are broadcast, for which there is no converter")
     return solved(g, part, b)

@@ -1,4 +1,4 @@
-"""Matrices of few diagonals."""
+"""Tridiagonal matrices."""
 
 from pinnace.deploy.onnx.converters.math.products import transposed
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -11,13 +11,13 @@ from pinnace.deploy.onnx.ir.graph import Value
 def tridiagonal_mat_mul(
     g: GraphBuilder, call: NodeView, above: Value, main: Value, below: Value, rhs: Value
 ) -> Value:
-    """Each row times its own, the next and the previous row; elements outside are not read."""
+    """Each row times its own, the next and the previous one; elements outside are not read."""
     del call
     rank = rhs.rank
     rows = rank - 2
 
     def beside(diagonal: Value, *, ahead: bool) -> Value:
-        """The products with the rows that lie one ahead, or one behind."""
+        """The products with the rows one ahead or one behind."""
         first = g.slice(transposed(g, diagonal), rows, 0 if ahead else 1, -1 if ahead else _END)
         other = g.slice(rhs, rows, 1 if ahead else 0, _END if ahead else -1)
         amounts = [0] * (2 * rank)

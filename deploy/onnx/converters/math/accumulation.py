@@ -1,4 +1,4 @@
-"""The sum of tensors whose shape is told."""
+"""Sums of several tensors."""
 
 from pinnace.deploy.onnx.converters.math.arithmetic import add_n
 from pinnace.deploy.onnx.converters.registry import converts

@@ -1,4 +1,4 @@
-"""Sums, products, quotients, and remainders."""
+"""Sums, products and differences."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -8,17 +8,17 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("Add", "AddV2")
 def add(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """Add; of strings there is none."""
+    """Add, or StringConcat for strings."""
     if x.dtype.name == "string":
         if g.opset < 20:
-            call.fail("joining strings needs opset 20")
+            call.fail("concatenation of strings needs opset 20")
         return g.op("StringConcat", x, y)
     return g.op("Add", x, y)
 
 
 @converts("MulNoNan")
 def mul_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """`x * y`, 0 where y is 0 whatever x is."""
+    """`x * y`, and 0 where y is 0, even for infinite x."""
     del call
     return g.where(g.binary("Equal", y, 0), g.like(x, 0), g.op("Mul", x, y))
 
@@ -33,7 +33,7 @@ def squared_difference(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> V
 
 @converts("Neg")
 def neg(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Neg, which ONNX has of signed numbers only."""
+    """Neg, which ONNX has for signed types only."""
     del call
     return g.op("Sub", g.like(x, 0), x) if x.dtype.is_unsigned else g.op("Neg", x)
 
@@ -47,7 +47,7 @@ def square(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("AddN")
 def add_n(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> Value:
-    """A chain of Add: Sum lacks integers on CPU and everything on GPUs."""
+    """A chain of Adds: Sum has no integer kernels on CPU, and none on GPUs."""
     del call
     total = xs[0]
     for x in xs[1:]:

@@ -19,13 +19,13 @@ _UNSIGNED: dict[DType, DType] = {
 
 
 def _bounded(g: GraphBuilder, x: Value, y: Value) -> Value:
-    """Shifts outside of 0 to width - 1 are brought in, as the kernel does."""
+    """Shifts clamped to [0, width - 1], as in the kernel."""
     return g.op("Clip", y, g.like(y, 0), g.like(y, x.dtype.size * 8 - 1))
 
 
 @converts("LeftShift")
 def left_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """BitShift, of unsigned numbers: the bits are the same."""
+    """BitShift of the bits as an unsigned integer."""
     del call
     kind = _UNSIGNED.get(x.dtype, x.dtype)
     shift = g.cast(_bounded(g, x, y), kind)
@@ -34,7 +34,7 @@ def left_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("RightShift")
 def right_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """BitShift; of a negative number the complement is shifted, so that the sign stays."""
+    """BitShift; negative numbers are shifted as complements, which keeps the sign."""
     del call
     kind = _UNSIGNED.get(x.dtype, x.dtype)
     shift = g.cast(_bounded(g, x, y), kind)
@@ -48,7 +48,7 @@ def right_shift(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("PopulationCount")
 def population_count(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The sum over all bits, each moved to the lowest place."""
+    """The sum of all bits, each shifted to the lowest position."""
     del call
     unsigned = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
     kind = unsigned[x.dtype.size]

@@ -1,4 +1,4 @@
-"""Questions with yes or no."""
+"""Comparisons."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -9,13 +9,13 @@ from pinnace.framework import dtypes
 
 @converts("Equal")
 def equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """Equal, which ONNX has of strings since 19."""
+    """Equal, which ONNX has for strings since opset 19."""
     return _equal(g, call, x, y)
 
 
 @converts("NotEqual")
 def not_equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """Not Equal."""
+    """The negation of Equal."""
     return g.op("Not", _equal(g, call, x, y))
 
 
@@ -37,7 +37,7 @@ def _equal(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("IsFinite")
 def is_finite(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Neither NaN nor infinite: x - x is 0."""
+    """x - x == 0, which is false for NaN and infinity."""
     del call
     return g.binary("Equal", g.op("Sub", x, x), 0)
 

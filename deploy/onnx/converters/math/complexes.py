@@ -38,14 +38,14 @@ def imaginary_part(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
 
 @converts_pairs("Conj", always=True)
 def conjugate(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
-    """The imaginary part turned."""
+    """The conjugate, with the imaginary part negated."""
     del call
     return Pair(z.real, g.op("Neg", z.imaginary))
 
 
 @converts_pairs("Mul")
 def product(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
-    """Four products."""
+    """The four real products."""
     del call
     return _product(g, a, b)
 
@@ -65,7 +65,7 @@ def square(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
 
 @converts_pairs("RealDiv", "Div")
 def quotient(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
-    """a times the conjugate of b, over the square of its length."""
+    """a times the conjugate of b, divided by |b|²."""
     del call
     length = g.op("Add", g.op("Mul", b.real, b.real), g.op("Mul", b.imaginary, b.imaginary))
     above = _product(g, a, Pair(b.real, g.op("Neg", b.imaginary)))
@@ -83,7 +83,7 @@ def exponential(g: GraphBuilder, call: NodeView, z: Pair) -> Pair:
 
 @converts_pairs("Cast")
 def cast(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """A real number gets an imaginary part of 0, a complex one loses its own."""
+    """Real numbers get an imaginary part of 0; a cast to a real type drops it."""
     target = call.dtype("DstT")
     if not target.is_complex:
         return g.cast(x.real, target) if isinstance(x, Pair) else g.cast(x, target)
@@ -118,7 +118,7 @@ def equality(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Value:
 
 @converts_pairs("MatMul", "BatchMatMul", "BatchMatMulV2")
 def matrix_product(g: GraphBuilder, call: NodeView, a: Pair, b: Pair) -> Pair:
-    """Four real products, the adjoint of a matrix with its imaginary part turned."""
+    """Four real products; the adjoint of a matrix has its imaginary part negated."""
     batched = call.node.op.name != "MatMul"
     names = ("adj_x", "adj_y") if batched else ("transpose_a", "transpose_b")
     a, b = (
@@ -143,14 +143,14 @@ def sizes(g: GraphBuilder, call: NodeView, *zs: Any) -> Any:
     """The shape of the real part."""
     found = find(call.node.op.name)
     if found is None:
-        call.fail("has no converter")
+        call.fail("it has no converter")
     parts = [tuple(p.real for p in z) if isinstance(z, tuple) else z.real for z in zs]
     return found.function(g, call, *parts)
 
 
 @converts_pairs("ConjugateTranspose")
 def adjoint(g: GraphBuilder, call: NodeView, z: Pair, perm: Value) -> Pair:
-    """Transpose, the imaginary part turned."""
+    """Transpose, with the imaginary part negated."""
     del perm
     order = [int(axis) % z.real.rank for axis in call.needed(1, "perm")]
     parts = [g.transpose(part, order) for part in (z.real, z.imaginary)]

@@ -11,13 +11,13 @@ from pinnace.framework import dtypes
 
 @converts("Bincount")
 def bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weights: Value) -> Value:
-    """Ones added up in their places."""
+    """Ones scattered and added."""
     return _counted(g, call, g.reshape(x, [-1]), size, weights, binary=False)
 
 
 @converts("DenseBincount")
 def dense_bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weights: Value) -> Value:
-    """The same, row by row for a matrix."""
+    """Bincount, row by row for a matrix."""
     binary = bool(call.attr("binary_output"))
     if x.rank <= 1:
         return _counted(g, call, g.reshape(x, [-1]), size, weights, binary=binary)
@@ -34,7 +34,7 @@ def dense_bincount(g: GraphBuilder, call: NodeView, x: Value, size: Value, weigh
 def _counted(
     g: GraphBuilder, call: NodeView, x: Value, size: Value, weights: Value, *, binary: bool
 ) -> Value:
-    """Values out of range are counted in an extra bin at the end, which is removed."""
+    """Values out of range are counted in an extra bin, which is removed."""
     count = g.as_int64(size)
     places = g.op("Min", g.as_int64(x), count)
     room = g.reshape(g.op("Add", count, g.index(1)), [1])
@@ -45,10 +45,10 @@ def _counted(
 def added(
     g: GraphBuilder, call: NodeView, places: Value, room: Value, weights: Value, *, binary: bool
 ) -> Value:
-    """Ones, or the weights, which are the last argument, added up in their places of a vector."""
+    """Ones, or the weights, scattered and added in a vector."""
     amount = call.input_spec(len(call.node.op.inputs) - 1).shape.num_elements()
     if amount is None and not binary:
-        call.fail("whether there are weights must be known")
+        call.fail("the number of weights must be known")
     if binary or amount == 0:
         each = g.fill(g.shape_of(places), g.like(weights, 1))
     else:
@@ -60,7 +60,7 @@ def added(
 
 @converts("Bucketize")
 def bucketize(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The number of boundaries that are not above x; NaN is above all."""
+    """The number of boundaries not above x; NaN is above all."""
     edges = np.asarray(call.attr("boundaries"), np.float32)
     wide = dtypes.float32 if x.dtype is dtypes.float32 else dtypes.float64
     below = g.op("Less", g.unsqueeze(g.cast(x, wide), x.rank), g.constant(edges.astype(wide.numpy)))
@@ -72,7 +72,7 @@ def bucketize(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 def in_top_k(
     g: GraphBuilder, call: NodeView, predictions: Value, targets: Value, k: Value
 ) -> Value:
-    """Whether fewer than k of a row beat the target's; rows that are not finite say no."""
+    """Whether fewer than k elements of a row exceed the target's; false for rows with NaN."""
     del call
     wanted = g.as_int64(targets)
     classes = g.scalar(g.size_of(predictions, 1))
@@ -92,5 +92,5 @@ def in_top_k(
 def in_top_of_attribute(
     g: GraphBuilder, call: NodeView, predictions: Value, targets: Value
 ) -> Value:
-    """The same, the number as an attribute."""
+    """InTopKV2 with k as an attribute."""
     return in_top_k(g, call, predictions, targets, g.index(int(call.attr("k"))))

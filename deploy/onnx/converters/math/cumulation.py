@@ -1,4 +1,4 @@
-"""Running sums and products."""
+"""Cumulative sums and products."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,13 @@ def cumsum(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
     where = g.reshape(g.as_int64(axis), [])
     exclusive, reverse = int(call.attr("exclusive")), int(call.attr("reverse"))
     if x.rank == 0:
-        call.fail("a scalar has no axis")
+        call.fail("its input must not be a scalar")
     return g.op("CumSum", x, where, exclusive=exclusive or None, reverse=reverse or None)
 
 
 @converts("Cumprod", constants=("axis",))
 def cumprod(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
-    """Products of 1, 2, 4, ... neighbours: log2(size) steps."""
+    """Products of 1, 2, 4, ... neighbours, in log2(size) steps."""
     del axis
 
     def joined(a: Value, b: Value) -> Value:
@@ -43,7 +43,7 @@ def cumulative_logsumexp(g: GraphBuilder, call: NodeView, x: Value, axis: Value)
         total = g.op("Add", g.op("Exp", g.op("Sub", a, safe)), g.op("Exp", g.op("Sub", b, safe)))
         return g.op("Add", g.op("Log", total), safe)
 
-    # TensorFlow: nothing at all is the lowest number, not -inf.
+    # TensorFlow: an empty sum is the lowest number instead of -inf.
     lowest = (
         np.finfo(np.float32 if x.dtype.size < 4 else x.dtype.numpy).min
         if x.dtype.name != "float16"
@@ -62,7 +62,7 @@ def _running(
     axis = call.needed_int(1, "axis") % x.rank
     size = x.size(axis)
     if size is None:
-        call.fail("the size of the axis must be known: ONNX has no running product before opset 26")
+        call.fail("the axis size must be known: ONNX has no cumulative product before opset 26")
     reverse = bool(call.attr("reverse"))
     result = _shifted(g, x, axis, 1, neutral, reverse) if call.attr("exclusive") else x
     step = 1
@@ -75,7 +75,7 @@ def _running(
 def _shifted(
     g: GraphBuilder, x: Value, axis: int, step: int, neutral: Value, reverse: bool
 ) -> Value:
-    """`x` moved along the axis; `neutral` comes in at the end it leaves."""
+    """`x` shifted along the axis, filled with `neutral`."""
     amounts = [0] * (2 * x.rank)
     amounts[axis + (x.rank if reverse else 0)] = step
     amounts[axis + (0 if reverse else x.rank)] = -step

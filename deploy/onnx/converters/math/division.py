@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("Div", "TruncateDiv")
 def truncate_div(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """Div, which rounds integers towards zero; floats are cut for TruncateDiv."""
+    """Div, which rounds integers towards zero; for TruncateDiv floats are truncated."""
     quotient = g.op("Div", x, y)
     if call.node.op.name == "TruncateDiv" and x.dtype.is_floating:
         return truncated(g, quotient)
@@ -22,7 +22,7 @@ def truncated(g: GraphBuilder, x: Value) -> Value:
 
 @converts("DivNoNan")
 def div_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """`x / y`, 0 where y is 0."""
+    """`x / y`, and 0 where y is 0."""
     del call
     empty = g.binary("Equal", y, 0)
     quotient = g.op("Div", x, g.where(empty, g.like(y, 1), y))
@@ -31,7 +31,7 @@ def div_no_nan(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("FloorDiv")
 def floor_div(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """Floor of the quotient; ONNX cuts integers, so one is taken off where signs differ."""
+    """Floor of the quotient; ONNX truncates integers, so 1 is subtracted if the signs differ."""
     del call
     quotient = g.op("Div", x, y)
     if x.dtype.is_floating:
@@ -46,7 +46,7 @@ def floor_div(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("FloorMod")
 def floor_mod(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """The remainder with the sign of y; of floats ONNX has only that with the sign of x."""
+    """The remainder with the sign of y; for floats ONNX has only that with the sign of x."""
     del call
     if not x.dtype.is_floating:
         return g.op("Mod", x, y)

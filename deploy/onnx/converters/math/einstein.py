@@ -1,4 +1,4 @@
-"""Einsum as products: few runtimes have it, and ONNX Runtime's crashes on empty tensors."""
+"""Einsum as matrix products: few runtimes have it, and ONNX Runtime's crashes on empty tensors."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 
 class _Term(NamedTuple):
-    """A tensor and a label per axis; axes of an ellipsis are "0", "1", ... from the last."""
+    """A tensor and a label per axis; axes of an ellipsis are "0", "1", ... from the last one."""
 
     value: Value
     labels: tuple[str, ...]
@@ -22,7 +22,7 @@ def einsum(g: GraphBuilder, call: NodeView, inputs: tuple[Value, ...]) -> Value:
     left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
     texts = left.split(",")
     if len(set(right)) != len(right.replace("...", ".")):
-        call.fail("a letter stands twice in what the equation gives")
+        call.fail("an index occurs twice in the equation's result")
     terms = [_Term(x, _labels(text, x.rank)) for text, x in zip(texts, inputs, strict=True)]
     if any(len(set(term.labels)) != len(term.labels) for term in terms):
         return g.op("Einsum", *inputs, equation=_spelled(terms, right, arrow))
@@ -32,7 +32,7 @@ def einsum(g: GraphBuilder, call: NodeView, inputs: tuple[Value, ...]) -> Value:
         second = term
         later = {label for other in terms[place + 1 :] for label in other.labels}
         if not later and wanted and wanted[-1] in set(first.labels) - set(second.labels):
-            first, second = second, first  # the other way round, it would be transposed
+            first, second = second, first  # in this order the result needs no transpose
         first = _product(g, first, second, set(wanted) | later)
     first = _summed(g, first, set(wanted))
     return g.transpose(first.value, [first.labels.index(label) for label in wanted])
@@ -63,7 +63,7 @@ def _result(terms: list[_Term], right: str, arrow: str) -> tuple[str, ...]:
 
 
 def _spelled(terms: list[_Term], right: str, arrow: str) -> str:
-    """The equation with a letter for each axis of an ellipsis: not all runtimes know the dots."""
+    """The equation with an index for each axis of an ellipsis, which not all runtimes support."""
     used = {label for term in terms for label in term.labels} | set(right)
     letters = iter(
         [
@@ -81,7 +81,7 @@ def _spelled(terms: list[_Term], right: str, arrow: str) -> str:
 
 
 def _summed(g: GraphBuilder, term: _Term, kept: set[str]) -> _Term:
-    """Sum over the axes that are not needed any more."""
+    """The sum over axes that are no longer needed."""
     gone = [axis for axis, label in enumerate(term.labels) if label not in kept]
     if not gone:
         return term
@@ -90,7 +90,7 @@ def _summed(g: GraphBuilder, term: _Term, kept: set[str]) -> _Term:
 
 
 def _product(g: GraphBuilder, a: _Term, b: _Term, needed: set[str]) -> _Term:
-    """Both terms as one: a product of matrices for every combination of the axes both keep."""
+    """The product of two terms: a batched matrix product over the axes that both keep."""
     a = _summed(g, a, needed | set(b.labels))
     b = _summed(g, b, needed | set(a.labels))
     shared = [label for label in a.labels if label in b.labels]
@@ -126,7 +126,7 @@ def _outer(
 def _matrix(
     g: GraphBuilder, term: _Term, batch: list[str], first: list[str], second: list[str]
 ) -> Value:
-    """[batch..., all of first, all of second]."""
+    """[batch..., all axes of first, all axes of second]."""
     value = g.transpose(
         term.value, [term.labels.index(label) for label in (*batch, *first, *second)]
     )
@@ -147,7 +147,7 @@ def _matrix(
 
 
 def _size(g: GraphBuilder, terms: tuple[_Term, ...], label: str) -> Value:
-    """The size of an axis; of an ellipsis the larger, since 1 broadcasts."""
+    """The size of an axis; for an ellipsis the larger one, as 1 broadcasts."""
     found = [
         g.size_of(term.value, term.labels.index(label)) for term in terms if label in term.labels
     ]

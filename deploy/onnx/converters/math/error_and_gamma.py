@@ -63,13 +63,13 @@ _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)
 
 @converts("Erfc")
 def erfc(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """A formula that is written out when it is no part of another."""
+    """Erfc, expanded later unless it is part of a larger formula."""
     del call
     return g.formula("Erfc", x)
 
 
 def complement(g: GraphBuilder, x: Value) -> Value:
-    """1 - erf(x) below 1/2; above a formula that keeps its digits where 1 - erf(x) has none left.
+    """1 - erf(x) below 1/2; above that a formula that keeps digits where 1 - erf(x) loses them.
 
     Source:
         Numerical Recipes, 2nd edition, section 6.2 (`erfcc`).
@@ -83,7 +83,7 @@ def complement(g: GraphBuilder, x: Value) -> Value:
 
 
 def _polynomial(g: GraphBuilder, x: Value, coefficients: tuple[float, ...]) -> Value:
-    """Horner's rule, the constant first."""
+    """A polynomial by Horner's rule, the constant first."""
     total = g.like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = g.binary("Add", g.op("Mul", total, x), coefficient)
@@ -108,7 +108,7 @@ def erfinv(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Lgamma")
 def lgamma(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Lanczos' sum in float64; below 1/2 by reflection.
+    """Lanczos' sum in float64; reflection below 1/2.
 
     Source:
         Lanczos, 1964, with g = 7 and 9 terms.
@@ -137,7 +137,7 @@ def _fraction(g: GraphBuilder, x: Value) -> Value:
 
 @converts("Digamma")
 def digamma(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """An asymptotic series ten steps up, in float64; below 1/2 by reflection.
+    """An asymptotic series after ten recurrence steps, in float64; reflection below 1/2.
 
     Source:
         Abramowitz and Stegun, 6.3.6, 6.3.7 and 6.3.18.

@@ -21,7 +21,7 @@ def rsqrt(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("Log1p")
 def log1p(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """`x * log(u) / (u - 1)` with u = 1 + x, which is exact near 0 where log(1 + x) is not.
+    """`x * log(u) / (u - 1)` with u = 1 + x, which is accurate near 0 where log(1 + x) is not.
 
     Source:
         Kahan, in Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section
@@ -36,7 +36,7 @@ def log_of_sum(g: GraphBuilder, x: Value) -> Value:
     one = g.like(x, 1)
     total = g.op("Add", x, one)
     rest = g.op("Sub", total, one)
-    # Where the sum is 1 the answer is x; where it is infinite the correction would be NaN.
+    # If 1 + x rounds to 1, the result is x; if it is infinite, the correction would be NaN.
     tiny = g.binary("Equal", rest, 0)
     huge = g.op("Equal", total, x)
     safe = g.where(g.op("Or", tiny, huge), one, rest)
@@ -66,18 +66,18 @@ def power(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
             return g.op("Mul", x, x)
     if x.dtype.is_integer and not x.is_size:
         return _whole_power(g, x, y, exponent)
-    # The exponent may have another type in ONNX, so that only one of both would be widened.
+    # ONNX allows another type for the exponent, so only one operand would be widened.
     wide = computed_in("Pow", x.dtype) or x.dtype
     return g.cast(g.op("Pow", g.cast(x, wide), g.cast(y, wide)), x.dtype)
 
 
 def _whole_power(g: GraphBuilder, x: Value, y: Value, exponent: Array | None) -> Value:
-    """Squares and products, which wrap; ONNX Runtime computes in float64, and cuts off."""
+    """Squares and products, which wrap; ONNX Runtime would compute in float64 and truncate."""
     wide = x.dtype if x.dtype.size >= dtypes.int32.size else dtypes.int32
     base, powers = g.cast(x, wide), g.cast(y, wide)
     if exponent is not None and not exponent.ndim and int(exponent) >= 0:
         return g.cast(_known_power(g, base, int(exponent)), x.dtype)
-    # Both have the shape of the result from the first turn on.
+    # Both have the shape of the result from the first iteration on.
     zeros = g.op("Sub", powers, powers)
     base = g.op("Add", base, zeros)
     powers = g.op("Add", powers, g.op("Sub", base, base))
@@ -101,7 +101,7 @@ def _whole_power(g: GraphBuilder, x: Value, y: Value, exponent: Array | None) ->
 
 
 def _is_left(g: GraphBuilder, powers: Value) -> Value:
-    """Whether any exponent is greater than zero."""
+    """Whether any exponent is still positive."""
     found = g.op("ReduceSum", g.as_int64(g.binary("Greater", powers, 0)), keepdims=0)
     return g.binary("Greater", found, 0)
 
@@ -120,21 +120,21 @@ def _known_power(g: GraphBuilder, x: Value, number: int) -> Value:
 
 @converts("Xlogy")
 def xlogy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """`x * log(y)`, 0 where x is 0."""
+    """`x * log(y)`, and 0 where x is 0."""
     del call
     return _unless_zero(g, x, g.op("Log", _guarded(g, x, y)))
 
 
 @converts("Xlog1py")
 def xlog1py(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """`x * log(1 + y)`, 0 where x is 0."""
+    """`x * log(1 + y)`, and 0 where x is 0."""
     del call
     return _unless_zero(g, x, log_of_sum(g, _guarded(g, x, y)))
 
 
 @converts("Xdivy")
 def xdivy(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """`x / y`, 0 where x is 0."""
+    """`x / y`, and 0 where x is 0."""
     del call
     empty = g.binary("Equal", x, 0)
     return g.where(empty, g.like(x, 0), g.op("Div", x, _guarded(g, x, y)))

@@ -1,4 +1,4 @@
-"""Where the largest and the smallest elements are."""
+"""Indices of the largest and the smallest elements along an axis."""
 
 from pinnace.deploy.onnx.converters.array.permutations import Moved
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import DType
 
 @converts("ArgMax", "ArgMin")
 def arg_extreme(g: GraphBuilder, call: NodeView, x: Value, axis: Value) -> Value:
-    """ArgMax, ArgMin: the first of equal ones in both; always int64 in ONNX."""
+    """ArgMax or ArgMin: the first of equal elements in both; always int64 in ONNX."""
     kind = call.node.op.name
     known = call.axes(1, x.rank)
     x = comparable(g, x)
@@ -25,5 +25,5 @@ _WIDER: dict[DType, DType] = {dtypes.bool: dtypes.int32}
 
 
 def comparable(g: GraphBuilder, x: Value) -> Value:
-    """Bools as numbers."""
+    """Bools as integers."""
     return g.cast(x, _WIDER.get(x.dtype, x.dtype))

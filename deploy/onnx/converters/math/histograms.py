@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 def histogram_fixed_width(
     g: GraphBuilder, call: NodeView, values: Value, limits: Value, bins: Value
 ) -> Value:
-    """Ones added up in their places, in float64 as the kernel; NaN goes behind the end."""
+    """Ones scattered and added, with indices in float64 as in the kernel; NaN gets an extra bin."""
     x = g.cast(g.reshape(values, [-1]), dtypes.float64)
     ends = g.cast(limits, dtypes.float64)
     low, high = g.slice(ends, 0, 0, 1), g.slice(ends, 0, 1, 2)
@@ -21,7 +21,7 @@ def histogram_fixed_width(
     last = g.cast(g.op("Sub", count, g.ints(1)), dtypes.float64)
     inside = g.op("Min", g.op("Max", places, g.like(x, 0)), last)
     odd = g.op("IsNaN", x)
-    # What is cast is a number: NaN as an integer is not the same everywhere.
+    # NaN is replaced before the cast, since its integer differs from platform to platform.
     safe = g.as_int64(g.where(odd, g.like(x, 0), inside))
     bin_of = g.where(odd, count, safe)
     kind = call.dtype("dtype")

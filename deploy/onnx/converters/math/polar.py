@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts_pairs("ComplexAbs", always=True)
 def absolute(g: GraphBuilder, call: NodeView, z: Pair) -> Value:
-    """sqrt(x² + y²), of parts divided by the larger one: no square runs over."""
+    """sqrt(x² + y²), with both parts divided by the larger one so that no square overflows."""
     x, y = g.op("Abs", z.real), g.op("Abs", z.imaginary)
     large, small = g.op("Max", x, y), g.op("Min", x, y)
     safe = g.where(g.binary("Equal", large, 0), g.like(large, 1), large)

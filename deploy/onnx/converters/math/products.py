@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -7,14 +7,14 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 
 def transposed(g: GraphBuilder, x: Value) -> Value:
-    """The last two axes exchanged."""
+    """`x` with the last two axes swapped."""
     rank = x.rank
     return g.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 @converts("MatMul")
 def mat_mul(g: GraphBuilder, call: NodeView, a: Value, b: Value) -> Value:
-    """MatMul; transposed constants are written in the other order."""
+    """MatMul; constants are transposed at export."""
     first = transposed(g, a) if call.attr("transpose_a") else a
     second = transposed(g, b) if call.attr("transpose_b") else b
     return g.op("MatMul", first, second)
@@ -30,7 +30,7 @@ def batch_mat_mul(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
 
 @converts("BatchMatMulV3")
 def mixed_batch_mat_mul(g: GraphBuilder, call: NodeView, x: Value, y: Value) -> Value:
-    """MatMul in the type of the result."""
+    """MatMul in the result's type."""
     kind = call.dtype("Tout")
     return batch_mat_mul(g, call, g.cast(x, kind), g.cast(y, kind))
 

@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("LinSpace")
 def lin_space(g: GraphBuilder, call: NodeView, start: Value, stop: Value, num: Value) -> Value:
-    """start + i * step; the last is stop itself, whatever the rounding."""
+    """start + i * step; the last element is stop itself, whatever the rounding."""
     del call
     count = g.as_int64(num)
     places = g.iota(count)

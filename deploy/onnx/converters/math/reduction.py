@@ -1,4 +1,4 @@
-"""Reductions over axes, and where the largest is."""
+"""Reductions over axes."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from pinnace.graph.known import known_value
 
 
 def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -> Value:
-    """An operator that reduces the axes in its second input; no axes, and nothing is reduced."""
+    """A reduction with the axes as its second input; empty axes reduce nothing."""
     known = call.constant(1)
     keep = int(call.attr("keep_dims"))
     if known is not None:
@@ -29,7 +29,7 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
             and any(x.size(axis) == 0 for axis in found)
             and x.dtype.is_floating
         ):
-            # The mean of nothing is NaN; ONNX Runtime gives 0.
+            # The mean of an empty tensor is NaN; ONNX Runtime returns 0.
             nothing = g.op("ReduceSum", x, g.ints(*found), keepdims=keep)
             return g.binary("Div", nothing, 0)
         return g.op(kind, x, g.ints(*found), keepdims=keep)
@@ -44,12 +44,12 @@ def reduced(g: GraphBuilder, call: NodeView, kind: str, x: Value, axes: Value) -
     made = g.op(kind, x, listed, keepdims=keep, noop_with_empty_axes=1)
     count = listed.shape.num_elements()
     if count is not None and x.shape.rank is not None and not keep:
-        made.refine(Shape([None] * (x.rank - count)))  # no axis may be named twice
+        made.refine(Shape([None] * (x.rank - count)))  # axes are distinct
     return made
 
 
 def _are_all(call: NodeView) -> bool:
-    """Whether the axes are `range(0, rank(x))`, as many as x turns out to have."""
+    """Whether the axes are `range(0, rank(x))`, for any rank of x."""
     x, axes = call.node.inputs
     if axes.node.op.name != "Range":
         return False
@@ -67,17 +67,17 @@ _KINDS = {"Sum": "ReduceSum", "Prod": "ReduceProd"}
 
 @converts(*_KINDS)
 def reduction(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """ReduceSum, ReduceProd; those of integers wrap, and round nothing."""
+    """ReduceSum or ReduceProd; for integers they wrap and are exact."""
     kind = _KINDS[call.node.op.name]
     if not x.is_size and kind == "ReduceProd" and x.dtype in _NARROW:
-        wide = g.cast(x, dtypes.int32)  # whose products wrap, so that the lower bits are right
+        wide = g.cast(x, dtypes.int32)  # its products wrap, so the lower bits are right
         return g.cast(_whole_product(g, call, wide, axes), x.dtype)
     if x.is_size or x.dtype not in {dtypes.int32, dtypes.int64}:
         return reduced(g, call, kind, x, axes)
     return _whole_sum(g, call, x, axes) if kind == "ReduceSum" else _whole_product(g, call, x, axes)
 
 
-# ONNX Runtime reduces integers in float64: exact below 2**53, and what does not fit is the largest.
+# ONNX Runtime reduces integers in float64: exact below 2**53, and saturated beyond their range.
 _HALF = 1 << 31
 
 
@@ -86,10 +86,10 @@ def _whole_sum(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
 
 
 def in_halves(g: GraphBuilder, x: Value, summed: Callable[[Value], Value]) -> Value:
-    """The sums of the upper and of the lower half: exact up to a million numbers.
+    """The sums of the upper and of the lower halves, exact for up to a million numbers.
 
     Args:
-        g: where the operators go.
+        g: the builder to add operators to.
         x: int32 or int64.
         summed: ReduceSum of int64.
     """
@@ -106,13 +106,13 @@ def in_halves(g: GraphBuilder, x: Value, summed: Callable[[Value], Value]) -> Va
 
 
 def total(g: GraphBuilder, x: Value, *axes: Value, keep: int) -> Value:
-    """ReduceSum of any type, as exact as the integers are.
+    """ReduceSum for any type, exact for integers.
 
     Args:
-        g: where the operators go.
-        x: what is added up.
-        axes: one vector; none are all axes.
-        keep: 1 keeps them, with size 1.
+        g: the builder to add operators to.
+        x: the tensor.
+        axes: a vector of axes; none for all axes.
+        keep: 1 keeps them with size 1.
     """
 
     def summed(part: Value) -> Value:
@@ -122,7 +122,7 @@ def total(g: GraphBuilder, x: Value, *axes: Value, keep: int) -> Value:
 
 
 def _whole_product(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """Half of the numbers times the other half, and so on."""
+    """One half of the elements times the other half, repeatedly."""
     known = call.constant(1)
     if known is None and x.shape.rank:
         return _product_by_axes(g, call, x, axes)
@@ -144,7 +144,7 @@ def _whole_product(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Va
 
 
 def _product_by_axes(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """The same where the axes are computed: along each axis, if it is among them."""
+    """The product over computed axes: along each axis if it is among them."""
     listed = g.as_int64(axes)
     if listed.shape.rank == 0:
         listed = g.unsqueeze(listed, 0)
@@ -157,27 +157,27 @@ def _product_by_axes(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> 
         x = _product_along(g, x, axis, is_wanted)
     if call.attr("keep_dims"):
         return x
-    # Not Squeeze: no axes are all of size 1 to it.
+    # Squeeze without axes would remove all axes of size 1, hence the reshape.
     kept = g.op("Compress", g.shape_of(x), g.binary("Equal", counts, 0), axis=0)
     made = g.reshape(x, kept)
     count = listed.shape.num_elements()
     if count is not None:
-        made.refine(Shape([None] * (rank - count)))  # no axis may be named twice
+        made.refine(Shape([None] * (rank - count)))  # axes are distinct
     return made
 
 
 def _product_along(g: GraphBuilder, x: Value, axis: int, is_wanted: Value | None = None) -> Value:
-    """The same along an axis of unknown size, which becomes one of size 1: half in each turn.
+    """The product along an axis of unknown size, which becomes 1: it is halved in each iteration.
 
     Args:
-        g: where the operators go.
+        g: the builder to add operators to.
         x: int32 or int64.
-        axis: which.
-        is_wanted: a scalar that tells whether it is; None is yes.
+        axis: the axis.
+        is_wanted: whether to reduce it, a bool scalar; None for yes.
     """
     rank = x.rank
     pads = np.zeros(2 * rank, np.int64)
-    pads[rank + axis] = 1  # a number there is, also of nothing
+    pads[rank + axis] = 1  # one element, even for an empty axis
     amounts = g.constant(pads)
     if is_wanted is not None:
         amounts = g.op("Mul", amounts, g.as_int64(is_wanted))
@@ -204,7 +204,7 @@ def _product_along(g: GraphBuilder, x: Value, axis: int, is_wanted: Value | None
 
 @converts("Mean")
 def mean(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """ReduceMean; of integers the sum divided by the count, which rounds as the kernel does."""
+    """ReduceMean; for integers the sum divided by the count, which rounds as the kernel does."""
     return reduced(g, call, "ReduceMean", x, axes)
 
 
@@ -228,11 +228,11 @@ def euclidean_norm(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Va
 
 @converts("All")
 def every(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """The minimum, as bytes."""
+    """The minimum of uint8."""
     return g.cast(reduced(g, call, "ReduceMin", g.cast(x, dtypes.int32), axes), dtypes.bool)
 
 
 @converts("Any")
 def some(g: GraphBuilder, call: NodeView, x: Value, axes: Value) -> Value:
-    """The maximum, as bytes; a sum, so that of nothing it is false."""
+    """The sum of uint8, so that it is false for an empty axis."""
     return g.cast(reduced(g, call, "ReduceSum", g.cast(x, dtypes.int32), axes), dtypes.bool)

@@ -8,6 +8,6 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("Round", "Rint")
 def nearest(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Round; both go to the even neighbour at a half."""
+    """Round; both round halves to even."""
     del call
     return g.op("Round", x) if x.dtype.is_floating else g.op("Identity", x)

@@ -1,4 +1,4 @@
-"""Reductions over groups of rows."""
+"""Reductions over segments of rows."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -12,7 +12,7 @@ _KINDS = {"Sum": "add", "Prod": "mul", "Max": "max", "Min": "min"}
 
 @converts("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def unsorted(g: GraphBuilder, call: NodeView, data: Value, ids: Value, count: Value) -> Value:
-    """ScatterND into neutral numbers; rows of negative ids go behind the end, and are cut."""
+    """ScatterND into neutral elements; rows with negative ids go to an extra segment."""
     kind = call.node.op.name.removeprefix("UnsortedSegment")
     total = g.reshape(g.as_int64(count), [1])
     owners = g.as_int64(ids)
@@ -29,7 +29,7 @@ def _neutral(g: GraphBuilder, data: Value, kind: str) -> Value:
 def summed(
     g: GraphBuilder, data: Value, places: Value, total: Value, how: str, neutral: Value
 ) -> Value:
-    """One row per segment, plus one; 16-bit floats are summed in float32."""
+    """A row per segment, plus one for negative ids; 16-bit floats are summed in float32."""
     rest = g.shape_of(data, places.rank, data.rank)
     room = g.op("Add", total, g.ints(1))
     wide = _SUMMED.get(data.dtype, data.dtype)
@@ -44,7 +44,7 @@ _SUMMED: dict[DType, DType] = {dtypes.float16: dtypes.float32, dtypes.bfloat16: 
 
 @converts("SegmentSum", "SegmentProd", "SegmentMean", "SegmentMax", "SegmentMin")
 def in_order(g: GraphBuilder, call: NodeView, data: Value, ids: Value) -> Value:
-    """The same, as many as the last id tells; an empty segment is 0, or 1 for a product."""
+    """The reduction with the last id plus one as the number; empty segments are 0, products 1."""
     kind = call.node.op.name.removeprefix("Segment")
     owners = g.as_int64(ids)
     total = g.op("Add", g.op("ReduceMax", g.joined(owners, g.ints(-1)), keepdims=1), g.ints(1))

@@ -1,4 +1,4 @@
-"""Products of matrices with many zeros, which ONNX multiplies as any others."""
+"""Products of matrices with many zeros, as ordinary products."""
 
 from pinnace.deploy.onnx.converters.math.products import mat_mul
 from pinnace.deploy.onnx.converters.node_view import NodeView

@@ -1,4 +1,4 @@
-"""Incomplete gamma and Bessel functions."""
+"""Bessel functions."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
-# Below: the mean over a circle, of which half the points are enough: it is symmetric. Its error is
-# about exp(-points² / 2x). Above: Hankel's series, whose term k is below (k / 2x)^k.
+# Small x: the mean over a circle, of which half the points suffice by symmetry; its error is about
+# exp(-points² / 2x). Large x: Hankel's series, whose term k is below (k / 2x)^k.
 _FAR = 30.0
 _HALF = 32
 _TERMS = 16
-# Below, the mean of order 1 cancels: x / 2 is left, with an error of x⁴ / 192.
+# For tiny x the mean of order 1 cancels: x / 2 is used, with an error of x⁴ / 192.
 _NEAR = 1e-3
 
 
@@ -26,7 +26,7 @@ def scaled(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("BesselI0", "BesselI1")
 def bessel(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The same times exp(|x|), in two steps: alone it overflows before the product does."""
+    """The scaled function times exp(|x|) in two factors: exp(|x|) overflows before the product."""
     wide = g.cast(x, dtypes.float64)
     size = g.op("Abs", wide)
     root = g.op("Exp", g.binary("Mul", size, 0.5))

@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions."""
+"""Trigonometric and hyperbolic functions."""
 
 import math
 
@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("Atan2")
 def atan2(g: GraphBuilder, call: NodeView, y: Value, x: Value) -> Value:
-    """Atan(y / x) moved into the quadrant of the point; on the axes and far out by hand."""
+    """Atan(y / x), moved to the quadrant of the point; axes and infinities are special cases."""
     del call
     zero, one = g.like(x, 0), g.like(x, 1)
     upright = g.op("Equal", x, zero)
@@ -22,13 +22,13 @@ def atan2(g: GraphBuilder, call: NodeView, y: Value, x: Value) -> Value:
     half = g.where(below, g.like(x, -math.pi), g.like(x, math.pi))
     turned = g.where(left, g.op("Add", slope, half), slope)
     quarter = g.where(below, g.like(x, -math.pi / 2), g.like(x, math.pi / 2))
-    # ONNX Runtime's Where drops the sign of a zero that it takes for true.
+    # ONNX Runtime's Where drops the sign of a zero in its second input.
     steep = g.op("And", upright, g.op("Or", g.op("Less", y, zero), g.op("Greater", y, zero)))
     return g.where(steep, quarter, turned)
 
 
 def _is_negative(g: GraphBuilder, x: Value) -> Value:
-    """Whether there is a minus sign, before a zero as well: 1 / -0 is -inf."""
+    """Whether x has a minus sign, also -0: 1 / -0 is -inf."""
     zero = g.like(x, 0)
     return g.op("Or", g.op("Less", x, zero), g.op("Less", g.op("Div", g.like(x, 1), x), zero))
 

@@ -1,4 +1,4 @@
-"""Normalisations."""
+"""Batch normalisation."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def fused_batch_norm(
     mean: Value,
     variance: Value,
 ) -> tuple[Value, ...]:
-    """BatchNormalization; while training the moments of the batch are computed."""
+    """BatchNormalization; in training mode with the batch's mean and variance."""
     if call.attr("is_training"):
         return _training(g, call, x, scale, offset, mean, variance)
     last = call.attr("data_format").endswith("C")

@@ -8,12 +8,12 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("BiasAdd", "BiasAddV1")
 def bias_add(g: GraphBuilder, call: NodeView, x: Value, bias: Value) -> Value:
-    """Add; with channels first the bias gets axes behind it."""
+    """Add; with channels first the bias gets trailing axes."""
     return g.op("Add", x, per_channel(g, call, x, bias))
 
 
 def per_channel(g: GraphBuilder, call: NodeView, x: Value, bias: Value) -> Value:
-    """A vector that broadcasts along the channels of `x`."""
+    """A vector reshaped to broadcast along the channels of `x`."""
     first = "data_format" in call.node.op.attrs and call.attr("data_format").startswith("NC")
     if not first or x.rank <= 2:
         return bias

@@ -1,4 +1,4 @@
-"""Temporal classification."""
+"""CTC decoding."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 def greedy(
     g: GraphBuilder, call: NodeView, inputs: Value, lengths: Value
 ) -> tuple[Value, Value, Value, Value]:
-    """The best class of every step, without blanks and consecutive duplicates."""
+    """The best class of every step, without blanks and repeated classes."""
     classes = inputs.size(2)
     if classes is None:
         call.fail("the number of classes must be known")

@@ -1,4 +1,4 @@
-"""Axes and sizes said in another order of axes."""
+"""Axes and sizes converted between data formats."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def _formats(call: NodeView) -> tuple[str, str]:
 
 @converts("DataFormatDimMap")
 def dim_map(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Gather from the table of axes; Gather counts negative ones from the end, too."""
+    """Gather from the table of axes; Gather takes negative axes, too."""
     source, target = _formats(call)
     order = permuted_order(source, target, len(source))
     table = g.constant(np.argsort(order).astype(x.dtype.numpy))
@@ -27,5 +27,5 @@ def vec_permute(g: GraphBuilder, call: NodeView, x: Value) -> Value:
     """Gather of the rows."""
     rows = x.shape[0]
     if rows is None:
-        call.fail("how many rows x has must be known")
+        call.fail("the first size of x must be known")
     return g.op("Gather", x, g.ints(*permuted_order(*_formats(call), rows)), axis=0)

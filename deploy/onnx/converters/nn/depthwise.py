@@ -1,4 +1,4 @@
-"""Convolutions of each channel on its own."""
+"""Depthwise convolutions."""
 
 from pinnace.deploy.onnx.converters.nn import layouts, spatial_convolutions
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -10,7 +10,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 def per_channel_weights(
     g: GraphBuilder, call: NodeView, weights: Value
 ) -> tuple[Value, list[int], int]:
-    """[h, w, c, m] as [c m, 1, h, w], the window, and c."""
+    """The filter [h, w, c, m] as [c m, 1, h, w], the window's size, and c."""
     sizes = list(weights.shape)
     if None in sizes:
         call.fail("the shape of the filter must be known")

@@ -1,4 +1,4 @@
-"""TensorFlow's fused ops: a product, a bias or frozen normalisation, an activation."""
+"""TensorFlow's fused ops: a product, a bias or inference normalisation, an activation."""
 
 from pinnace.deploy.onnx.converters.math.products import mat_mul
 from pinnace.deploy.onnx.converters.nn.biases import per_channel
@@ -19,9 +19,9 @@ def fused_convolution(
     args: tuple[Value, ...],
     host_args: tuple[Value, ...],
 ) -> Value:
-    """Conv, and its steps one by one; the exporter and ONNX Runtime fuse them again."""
+    """Conv, then its steps; passes and ONNX Runtime fuse them again."""
     if host_args or call.attr("filter_format") != "HWIO":
-        call.fail("only filters in HWIO without host_args have a converter")
+        call.fail("its filter must be HWIO, without host_args")
     return _finished(g, call, convolution(g, call, x, weights), args)
 
 
@@ -29,7 +29,7 @@ def fused_convolution(
 def fused_depthwise(
     g: GraphBuilder, call: NodeView, x: Value, weights: Value, args: tuple[Value, ...]
 ) -> Value:
-    """The same with a group per channel."""
+    """Conv with a group per channel, then its steps."""
     return _finished(g, call, depthwise(g, call, x, weights), args)
 
 
@@ -37,12 +37,12 @@ def fused_depthwise(
 def fused_mat_mul(
     g: GraphBuilder, call: NodeView, a: Value, b: Value, args: tuple[Value, ...]
 ) -> Value:
-    """MatMul, and its steps."""
+    """MatMul, then its steps."""
     return _finished(g, call, mat_mul(g, call, a, b), args)
 
 
 def _finished(g: GraphBuilder, call: NodeView, y: Value, args: tuple[Value, ...]) -> Value:
-    """`y` after each of `fused_ops`, which take `args` in turn."""
+    """`y` after each of `fused_ops`, which consume `args` in order."""
     rest = list(args)
     for step in call.attr("fused_ops"):
         if step == "BiasAdd":
@@ -61,5 +61,5 @@ def _finished(g: GraphBuilder, call: NodeView, y: Value, args: tuple[Value, ...]
         elif step in {"Relu", "Elu", "Tanh", "Sigmoid"}:
             y = g.op(step, y)
         else:
-            call.fail(f"no converter knows the fused step {step!r}")
+            call.fail(f"its fused step {step!r} has no converter")
     return y

@@ -1,4 +1,4 @@
-"""Positions of convolution and pooling windows, and the operator form they need."""
+"""Windows of convolutions and pooling, and operators with channels first."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,13 +12,13 @@ _ZERO = (0, 0)
 
 
 class Window(NamedTuple):
-    """The attributes of an operator that slides windows.
+    """The window attributes of an operator.
 
     Attributes:
         last: whether the channels are the last axis.
-        strides: step between windows, per spatial axis.
-        dilations: step between taps.
-        pads: (before, after) per spatial axis; None for SAME where the size is not known.
+        strides: between windows, per spatial axis.
+        dilations: between taps.
+        pads: (before, after) per spatial axis; None for SAME with an unknown size.
         padding: SAME, VALID or EXPLICIT.
     """
 
@@ -42,20 +42,20 @@ class Window(NamedTuple):
 
 
 def inner(values: Sequence[Any], last: bool) -> tuple[Any, ...]:
-    """The entries of the spatial axes."""
+    """The entries for the spatial axes."""
     return tuple(values[1:-1]) if last else tuple(values[2:])
 
 
 def window_of(
     call: NodeView, sizes: Sequence[int | None], taps: Sequence[int], strides: Sequence[int]
 ) -> Window:
-    """The placement of windows: sizes, strides, dilations, padding.
+    """The windows of a node: strides, dilations, padding.
 
     Args:
-        call: with the attributes `padding`, `data_format` and perhaps `explicit_paddings` and
-            `dilations`.
-        sizes: of the input's axes.
-        taps: size of the window per spatial axis.
+        call: the node, with the attributes `padding`, `data_format` and perhaps `explicit_paddings`
+            and `dilations`.
+        sizes: the input's shape.
+        taps: the window's size per spatial axis.
         strides: one entry per axis.
     """
     attrs = call.node.op.attrs
@@ -68,7 +68,7 @@ def window_of(
         explicit = inner(list(zip(flat[::2], flat[1::2], strict=True)), last)
     steps = inner(strides, last)
     if {strides[0], strides[-1 if last else 1]} != {1}:
-        call.fail(f"strides over batch or channels: {list(strides)}")
+        call.fail(f"its strides must be 1 for batch and channels, got {list(strides)}")
     placed = place_windows(inner(sizes, last), taps, steps, rates, padding, explicit)
     pads = tuple(pair for pair in placed.pads if pair is not None)
     return Window(last, steps, rates, pads if len(pads) == len(taps) else None, padding)
@@ -80,7 +80,7 @@ def spatial_sizes(g: GraphBuilder, x: Value, last: bool) -> Value:
 
 
 def padded_for_same(g: GraphBuilder, x: Value, window: Window, taps: Sequence[int]) -> Value:
-    """SAME worked out by the model: ONNX Runtime refuses SAME_UPPER with dilations."""
+    """SAME padding computed by the model, as ONNX Runtime refuses SAME_UPPER with dilations."""
     sizes = spatial_sizes(g, x, window.last)
     one = g.ints(1)
     steps = g.ints(*window.strides)
@@ -104,7 +104,7 @@ def padded_for_same(g: GraphBuilder, x: Value, window: Window, taps: Sequence[in
 def emit(
     g: GraphBuilder, window: Window, kind: str, count: int, *inputs: Value | None, **attrs: Any
 ) -> tuple[Value, ...]:
-    """The operator in the form that the data has: ONNX has only the one with channels first."""
+    """The operator in the data's layout; ONNX itself has channels first only."""
     return (
         g.moved_ops(kind, count, *inputs, **attrs)
         if window.last

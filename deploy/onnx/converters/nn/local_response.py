@@ -1,4 +1,4 @@
-"""Normalisation across neighbouring channels."""
+"""Local response normalisation."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -8,7 +8,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("LRN")
 def local_response(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """LRN, whose alpha is divided by the size of the window."""
+    """LRN; its alpha is divided by the window's size."""
     size = 2 * int(call.attr("depth_radius")) + 1
     return g.moved(
         "LRN",

@@ -1,4 +1,4 @@
-"""Morphology in grey."""
+"""Greyscale morphology."""
 
 from pinnace.deploy.onnx.converters.image.patches import windows
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 
 @converts("Dilation2D")
 def dilation(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
-    """The greatest of the windows plus the filter, over what lies inside the picture."""
+    """The maximum over windows plus the filter, over elements inside the image."""
     height, width = weights.size(0), weights.size(1)
     if height is None or width is None:
         call.fail("the size of the window must be known")
@@ -22,6 +22,6 @@ def dilation(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value
     )
     inside = g.binary("Greater", windows(g, ones, *how, padding), 0)
     lowest = g.like(x, x.dtype.min)
-    # NaN is not greater than anything: it never wins.
+    # NaN is not greater than any number, so it never wins.
     wins = g.op("And", inside, g.op("Greater", sums, lowest))
     return g.op("ReduceMax", g.where(wins, sums, lowest), g.ints(3, 4), keepdims=0)

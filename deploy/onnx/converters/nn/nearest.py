@@ -1,4 +1,4 @@
-"""The greatest or least values along an axis."""
+"""Approximate top-k."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 def approx_top_k(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, Value]:
     """TopK, which is exact."""
     if not call.attr("aggregate_to_topk"):
-        call.fail("a part of a search has no meaning without the other computers")
+        call.fail("a partial search needs the results of other machines")
     values, indices = g.ops(
         "TopK",
         2,

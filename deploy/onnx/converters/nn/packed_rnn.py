@@ -1,4 +1,4 @@
-"""Recurrent layers over one vector of weights: LSTM, GRU and RNN of ONNX, layer by layer."""
+"""cuDNN's recurrent layers with packed weights as LSTM, GRU and RNN, layer by layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.onnx.ir.builder import GraphBuilder
     from pinnace.deploy.onnx.ir.graph import Value
 
-# Mode -> operator, and where its gates stand among those of the vector.
+# Mode -> operator, and the indices of its gates in the packed weights.
 _KINDS = {
     "lstm": ("LSTM", [0, 3, 1, 2]),
     "gru": ("GRU", [1, 0, 2]),
@@ -28,7 +28,7 @@ _KINDS = {
 def layers(
     g: GraphBuilder, call: NodeView, x: Value, hidden: Value, cell: Value, params: Value
 ) -> tuple[Value, ...]:
-    """A node per layer, both directions at once."""
+    """A node per layer, for both directions."""
     del params
     found = _layers(g, call, x, hidden, cell, None)
     return *found, *_nothing(g, call)
@@ -44,7 +44,7 @@ def layers_of_lengths(
     params: Value,
     lengths: Value,
 ) -> tuple[Value, ...]:
-    """The same, each row as long as it says."""
+    """`CudnnRNN` with a length for each row."""
     del params
     if call.attr("num_proj"):
         call.fail("num_proj must be 0")
@@ -72,13 +72,13 @@ def _layers(
     if call.attr("input_mode") == "skip_input":
         call.fail("input_mode must be 'linear_input'")
     if call.attr("is_training") and call.attr("dropout"):
-        call.fail("draws which numbers to leave out while training")
+        call.fail("its dropout for training draws random numbers")
     directions = 2 if call.attr("direction") == "bidirectional" else 1
     every, units, inputs = hidden.shape[0], hidden.shape[2], x.shape[2]
     if every is None or units is None or inputs is None:
-        call.fail("how many layers, units and inputs there are must be known")
+        call.fail("the numbers of layers, units and inputs must be known")
     layout = Layout(mode, every // directions, directions, units, inputs)
-    # ONNX Runtime has no such layers of 16-bit numbers.
+    # ONNX Runtime has no recurrent kernels for 16-bit floats.
     dtype, wide = x.dtype, dtypes.float32 if x.dtype.size == 2 else x.dtype
     x, hidden, cell = (g.cast(one, wide) for one in (x, hidden, cell))
     params = call.needed(3, "params").astype(wide.numpy)
@@ -115,7 +115,7 @@ def _layers(
         joined = g.transpose(y, [0, 2, 1, 3])
         x = g.reshape(joined, g.joined(g.shape_of(joined, 0, 2), g.ints(directions * units)))
         if rows is not None:
-            # Where a row has no steps, ONNX Runtime gives zeros for the state it began with.
+            # For a row of length 0, ONNX Runtime returns zeros instead of the initial state.
             none = g.unsqueeze(g.binary("Equal", rows, 0), 0, 2)
             ends = [g.where(none, *pair) for pair in zip(states, ends, strict=True)]
         last.append(ends)

@@ -1,6 +1,6 @@
-"""Recurrent cells and layers as single ops: what their steps are made of, in a loop.
+"""Recurrent cells and layers that are single ops, as their formulas in a loop.
 
-ONNX's LSTM has no output for gates, and outputs only the last step's states.
+ONNX's LSTM does not return gates, and returns the states of the last step only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _step(
     hidden: Value,
     weights: tuple[Value, ...],
 ) -> tuple[Value, ...]:
-    """As `lstm_step` of `ops/kernels/cells.py`."""
+    """One LSTM step; the formulas are those of `lstm_step` in `ops/kernels/cells.py`."""
     w, wci, wcf, wco, b = weights
     order = ORDERS[call.node.op.name]
     gates = dict(zip(order, _parts(g, _affine(g, x, hidden, w, b), 4), strict=True))
@@ -62,7 +62,7 @@ def _step(
 def lstm_cell(
     g: GraphBuilder, call: NodeView, x: Value, state: Value, hidden: Value, *weights: Value
 ) -> tuple[Value, ...]:
-    """One step."""
+    """One step of a cell."""
     return _step(g, call, x, state, hidden, weights)
 
 
@@ -76,7 +76,7 @@ def lstm_layer(
     hidden: Value,
     *weights: Value,
 ) -> tuple[Value, ...]:
-    """A time step in every iteration of a loop; zeros behind the last."""
+    """A step in every iteration of a loop; zeros behind the last valid step."""
     body = g.body()
     turn = body.input("step", TensorSpec([], dtypes.int64))
     go = body.input("go", TensorSpec([], dtypes.bool))
@@ -96,7 +96,7 @@ def lstm_layer(
     made = g.with_bodies("Loop", specs, steps, None, state, hidden, body=body)[2:]
     behind = g.op("Sub", g.size_of(x, 0), g.reshape(steps, [1]))
     pads = g.joined(g.ints(0, 0, 0), behind, g.ints(0, 0))
-    # Without iterations a loop knows no sizes.
+    # Without iterations a loop does not determine sizes.
     sizes = g.joined(g.reshape(steps, [1]), g.shape_of(state))
     return tuple(g.op("Pad", g.reshape(value, sizes), pads) for value in made)
 
@@ -112,7 +112,7 @@ def gru_cell(
     b_ru: Value,
     b_c: Value,
 ) -> tuple[Value, ...]:
-    """One step."""
+    """One step of a cell."""
     del call
     both = g.op("Sigmoid", _affine(g, x, hidden, w_ru, b_ru))
     reset, update = _parts(g, both, 2)

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Softmax and LogSoftmax."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -8,5 +8,5 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("Softmax", "LogSoftmax")
 def softmax(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The operator of the same name, along the last axis."""
+    """Softmax or LogSoftmax along the last axis."""
     return g.op(call.node.op.name, x, axis=x.rank - 1)

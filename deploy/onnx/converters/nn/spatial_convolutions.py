@@ -1,4 +1,4 @@
-"""Convolutions, and their transposes."""
+"""Convolutions and transposed convolutions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from pinnace.deploy.onnx.ir.size_origins import is_multiple
 
 @converts("Conv2D", "Conv3D")
 def convolution(g: GraphBuilder, call: NodeView, x: Value, weights: Value) -> Value:
-    """Conv; [places..., in, out] becomes [out, in, places...]."""
+    """Conv; the filter [positions..., in, out] becomes [out, in, positions...]."""
     sizes = list(weights.shape)[:-2]
     if None in sizes:
         window = layouts.window_of(call, [None] * x.rank, [1] * len(sizes), call.attr("strides"))
         if window.padding == "SAME":
             if any(rate != 1 for rate in window.dilations):
-                call.fail("the size of a window with dilations must be known")
+                call.fail("the window's size must be known for dilations")
             window = window._replace(pads=None)
         return grouped(g, window, x, weights, ())
     taps = known(call, sizes)
@@ -34,9 +34,9 @@ def grouped(
     weights: Value,
     taps: Sequence[int],
 ) -> Value:
-    """Conv in as many groups as the numbers of channels tell.
+    """Conv; the number of groups follows from the numbers of channels.
 
-    One group where a number is unknown: ONNX Runtime refuses weights for other channels.
+    If one of them is unknown, there is one group: ONNX Runtime refuses mismatching weights.
     """
     channels = x.size(x.rank - 1 if window.last else 1)
     inside = weights.size(weights.rank - 2)
@@ -52,12 +52,12 @@ def convolved(
     taps: Sequence[int],
     group: int,
 ) -> Value:
-    """Conv, padding by hand where ONNX Runtime does not."""
+    """Conv, with explicit padding where ONNX Runtime needs it."""
     if window.pads is None and any(rate != 1 for rate in window.dilations):
         x = layouts.padded_for_same(g, x, window, taps)
         window = window._replace(pads=((0, 0),) * len(taps))
     attrs = window.attributes
-    if taps:  # else the weights tell
+    if taps:  # otherwise the weights determine it
         attrs["kernel_shape"] = list(taps)
     if group != 1:
         attrs["group"] = group
@@ -65,14 +65,14 @@ def convolved(
 
 
 def known(call: NodeView, sizes: Sequence[int | None]) -> list[int]:
-    """Sizes of a window, which must be known."""
+    """The sizes of a window, which must be known."""
     if None in sizes:
         call.fail("the size of the window must be known")
     return [size for size in sizes if size is not None]
 
 
 def outputs_first(g: GraphBuilder, weights: Value) -> Value:
-    """[places..., a, b] as [b, a, places...]."""
+    """[positions..., a, b] as [b, a, positions...]."""
     rank = weights.rank
     return g.transpose(weights, [rank - 1, rank - 2, *range(rank - 2)])
 
@@ -81,7 +81,7 @@ def outputs_first(g: GraphBuilder, weights: Value) -> Value:
 def transposed_convolution(
     g: GraphBuilder, call: NodeView, sizes: Value, weights: Value, dy: Value
 ) -> Value:
-    """ConvTranspose; [places..., out, in] becomes [in, out, places...]."""
+    """ConvTranspose; the filter [positions..., out, in] becomes [in, out, positions...]."""
     shape = list(weights.shape)
     taps = known(call, shape[:-2])
     target = call.output_spec().shape
@@ -100,16 +100,16 @@ def spread(
     taps: list[int],
     group: int,
 ) -> Value:
-    """ConvTranspose of a size that is given.
+    """ConvTranspose with a given output size.
 
     Args:
         g: the graph.
-        call: the gradient of a convolution for its input.
-        sizes: of the result, one per axis.
-        weights: [in, out / group, places...].
+        call: the gradient of a convolution with respect to its input.
+        sizes: the shape of the result.
+        weights: [in, out / group, positions...].
         dy: the data.
-        taps: sizes of the window.
-        group: number of groups of channels.
+        taps: the window's size.
+        group: the number of groups of channels.
     """
     target = call.output_spec().shape
     window = layouts.window_of(call, list(target), taps, call.attr("strides"))
@@ -122,7 +122,7 @@ def spread(
     given = layouts.inner(list(dy.shape), window.last)
     wanted = layouts.inner(list(target), window.last)
     if window.padding == "SAME" and None in (*given, *wanted) and _multiplies(sizes, dy, window):
-        # Every size is that of the data times the stride: the padding is the same for all.
+        # Every size is that of dy times the stride, so the padding does not depend on it.
         totals = [max(far - step, 0) for far, step in zip(reach, window.strides, strict=True)]
         attrs["pads"] = [n // 2 for n in totals] + [n - n // 2 for n in totals]
         extra = [max(step - far, 0) for far, step in zip(reach, window.strides, strict=True)]
@@ -144,7 +144,7 @@ def spread(
 
 
 def _multiplies(sizes: Value, dy: Value, window: layouts.Window) -> bool:
-    """Whether the sizes of the result are sure to be those of the data times the strides."""
+    """Whether the result's sizes are provably those of dy times the strides."""
     node = sizes.node
     while node is not None and node.kind == "Cast":
         node = node.inputs[0].node if node.inputs[0] is not None else None
@@ -167,7 +167,7 @@ def _cut_to_size(
     reach: list[int],
     attrs: dict[str, Any],
 ) -> Value:
-    """Everything the windows touch, from which the result is cut when its size is known."""
+    """The full result, sliced to the output size."""
     rank = dy.rank
     axes = list(range(1, rank - 1)) if window.last else list(range(2, rank))
     wanted = g.op("Slice", g.as_int64(sizes), g.ints(axes[0]), g.ints(axes[-1] + 1))
@@ -180,7 +180,7 @@ def _cut_to_size(
         before = g.op("Div", total, g.ints(2))
     else:
         before = g.ints(*[pair[0] for pair in window.pads or ()])
-    # Places that no window touches are zeros behind the end.
+    # Positions that no window touches are zeros at the end.
     room = g.op("Sub", g.op("Add", before, wanted), layouts.spatial_sizes(g, whole, window.last))
     behind = g.op("Max", room, g.ints(0))
     none = g.ints(*[0] * rank)

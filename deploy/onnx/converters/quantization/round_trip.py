@@ -1,6 +1,6 @@
-"""Quantised and back to floats, by TensorFlow's own formulas.
+"""Quantisation and dequantisation to floats by TensorFlow's formulas.
 
-QuantizeLinear and DequantizeLinear have 8 bits only.
+QuantizeLinear and DequantizeLinear support 8 bits only.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from pinnace.framework import dtypes
 
 @converts("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4")
 def there_and_back(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value) -> Value:
-    """Multiples of a step that the larger end of the range asks for."""
+    """Floats rounded to multiples of a step, which the larger end of the range determines."""
     return _around(g, call, x, low, high, int(call.attr("num_bits")), call.attr("round_mode"))
 
 
@@ -22,7 +22,7 @@ def there_and_back(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: 
 def there_and_back_v3(
     g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value, bits: Value
 ) -> Value:
-    """The same, with the number of bits as an argument."""
+    """QuantizeAndDequantizeV2 with the number of bits as an input."""
     del bits
     return _around(g, call, x, low, high, call.needed_int(3, "num_bits"), "HALF_TO_EVEN")
 
@@ -45,7 +45,7 @@ def _around(
     most = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
 
     def scale_of(end: Value, whole: int) -> Value:
-        """The number of steps in 1 if `whole` steps lead to this end."""
+        """The number of steps per unit, if `whole` steps reach this end of the range."""
         largest = g.like(x, float(np.finfo(wide.numpy).max))
         leads = g.binary("Greater", g.binary("Mul", end, whole), 0)
         return g.where(

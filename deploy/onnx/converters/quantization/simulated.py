@@ -1,7 +1,7 @@
-"""Floats rounded as quantisation rounds: by TensorFlow's own formulas.
+"""Fake quantisation of floats by TensorFlow's formulas.
 
-QuantizeLinear and DequantizeLinear round a half to even and have 8 bits only; FakeQuant rounds it
-up, and takes 2 to 16 bits.
+QuantizeLinear and DequantizeLinear round halves to even and support 8 bits only; FakeQuant rounds
+halves up, and supports 2 to 16 bits.
 """
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -12,20 +12,20 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("FakeQuantWithMinMaxArgs")
 def fake_args(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """The range is in attributes."""
+    """FakeQuant with the range in attributes."""
     return _fake(g, call, x, g.like(x, call.attr("min")), g.like(x, call.attr("max")))
 
 
 @converts("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def fake_vars(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value) -> Value:
-    """The range is given, for all or per entry of the last axis."""
+    """FakeQuant with the range as inputs, for all elements or per entry of the last axis."""
     return _fake(g, call, x, low, high)
 
 
 def _fake(g: GraphBuilder, call: NodeView, x: Value, low: Value, high: Value) -> Value:
     least, most = int(call.attr("narrow_range")), 2 ** int(call.attr("num_bits")) - 1
     scale = g.binary("Div", g.op("Sub", high, low), most - least)
-    # The zero point is a whole number, so that 0 is a multiple of the step.
+    # The zero point is an integer, so that 0 is a multiple of the step.
     zero = g.op("Sub", g.like(x, least), g.op("Div", low, scale))
     zero = g.op("Min", g.op("Max", zero, g.like(x, least)), g.like(x, most))
     zero = g.op("Floor", g.binary("Add", zero, 0.5))

@@ -1,4 +1,4 @@
-"""Rows of different length as a tensor, filled up."""
+"""Conversion of ragged tensors to dense and sparse ones."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Rows(NamedTuple):
     Attributes:
         owners: the row of each value.
         starts: the first value of each row.
-        lengths: how many values each row has.
+        lengths: the number of values in each row.
     """
 
     owners: Value
@@ -31,7 +31,7 @@ def to_tensor(
     default: Value,
     parts: tuple[Value, ...],
 ) -> Value:
-    """The target index of each value is computed; values out of bounds get an extra element."""
+    """Scatter of the values to computed indices; values out of bounds go to an extra element."""
     nested = _nested(g, call, parts)
     sizes = [g.size_of(nested[0].starts, 0)]
     for rows in nested:
@@ -79,12 +79,12 @@ def _nested(g: GraphBuilder, call: NodeView, parts: tuple[Value, ...]) -> list[R
         found.append(rows)
         count = g.size_of(rows.owners, 0)
     if not found:
-        call.fail("there must be rows")
+        call.fail("it must have at least one row partition")
     return found
 
 
 def rows_of_splits(g: GraphBuilder, splits: Value) -> Rows:
-    """Rows by where each begins and the last ends, int64."""
+    """Rows from int64 row splits."""
     starts, ends = g.slice(splits, 0, 0, -1), g.slice(splits, 0, 1, (1 << 63) - 1)
     count = g.op("Gather", splits, g.ints(-1), axis=0)
     ones = g.expand(g.index(1), g.shape_of(ends))
@@ -105,7 +105,7 @@ def _of_owners(g: GraphBuilder, owners: Value, count: Value) -> Rows:
 def to_sparse(
     g: GraphBuilder, call: NodeView, nested: tuple[Value, ...], values: Value
 ) -> tuple[Value, Value, Value]:
-    """The row and the place in it of each value, axis by axis."""
+    """The indices of each value, axis by axis."""
     del call
     sizes = [g.op("Sub", g.size_of(nested[0], 0), g.ints(1))]
     columns = [g.iota(g.scalar(sizes[0]))]

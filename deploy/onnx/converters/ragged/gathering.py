@@ -11,11 +11,11 @@ from pinnace.deploy.onnx.ir.graph import Value
 def gather(
     g: GraphBuilder, call: NodeView, nested: tuple[Value, ...], values: Value, indices: Value
 ) -> tuple[Value, ...]:
-    """Level by level, which rows are taken and how long they are."""
+    """The gathered rows and their lengths, level by level."""
     dtype = call.output_spec().dtype
     found: list[Value] = []
     above = g.size_of(indices, 0) if indices.rank else g.ints(1)
-    for axis in range(1, indices.rank):  # these become rows of one length
+    for axis in range(1, indices.rank):  # dense axes become rows of equal length
         size = g.size_of(indices, axis)
         count = g.op("Add", above, g.ints(1))
         found.append(g.op("Mul", g.iota(g.scalar(count)), size))
@@ -33,12 +33,12 @@ def gather(
 
 
 def splits_of(g: GraphBuilder, lengths: Value) -> Value:
-    """The row splits of rows with these lengths."""
+    """The row splits of rows with the given lengths."""
     return g.joined(g.ints(0), g.op("CumSum", lengths, g.index(0)))
 
 
 def spans(g: GraphBuilder, starts: Value, splits: Value) -> Value:
-    """The numbers from each start on, as many as the row there is long."""
+    """Consecutive integers from each start, as many as its row has."""
     rows = rows_of_splits(g, splits)
     place = g.iota(g.scalar(g.size_of(rows.owners, 0)))
     shifts = g.op("Sub", starts, rows.starts)

@@ -1,4 +1,4 @@
-"""Several ranges one after the other."""
+"""Concatenated ranges."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.ragged.conversion import rows_of_splits
@@ -13,12 +13,12 @@ from pinnace.framework import dtypes
 def ranges(
     g: GraphBuilder, call: NodeView, starts: Value, limits: Value, deltas: Value
 ) -> tuple[Value, Value]:
-    """Start plus the place in its range times the step, in the widest type, as the kernel does."""
+    """start + index * step in the widest type, as in the kernel."""
     wide = dtypes.int64 if starts.dtype.is_integer else dtypes.float64
     start, limit, step = (g.reshape(g.cast(x, wide), [-1]) for x in (starts, limits, deltas))
     way = g.op("Sub", limit, start)
     if wide is dtypes.int64:
-        over = g.op("Mod", g.op("Neg", way), step)  # of the sign of the step
+        over = g.op("Mod", g.op("Neg", way), step)  # with the sign of the step
         lengths = g.op("Div", g.op("Add", way, over), step)
     else:
         lengths = g.as_int64(g.op("Ceil", g.op("Div", way, step)))

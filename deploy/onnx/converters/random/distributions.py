@@ -1,6 +1,6 @@
 """Gamma, Poisson and binomial distributions.
 
-Source: those that `core/ops/kernels/rejection.py` names.
+Source: see `core/ops/kernels/rejection.py`.
 """
 
 import math
@@ -67,9 +67,9 @@ def _shaped(
     parameters: Sequence[Value],
     draw: _Draw,
 ) -> Value:
-    """Numbers in their shape, whose last axes are those of the parameters.
+    """The samples in the result's shape, whose last axes are those of the parameters.
 
-    Each parameter has its numbers one after the other.
+    The samples of each parameter are consecutive.
     """
     flat = [g.reshape(g.cast(value, dtypes.float64), [-1]) for value in parameters]
     total = philox.count_of(g, shape)
@@ -104,7 +104,7 @@ def _gamma(g: GraphBuilder, start: philox.Start, index: Value, alpha: Value) -> 
     is_one = g.binary("Equal", alpha, 1)
     small = g.binary("Less", alpha, 1)
     none = g.binary("Equal", alpha, 0)
-    # 1 less a fraction is exact, and so is its logarithm near 0.
+    # 1 minus a fraction is exact, and so is its logarithm near 0.
     u = streams.draw("uniform", is_one)
     single = g.op("Neg", g.op("Log", g.op("Sub", g.like(u, 1), u)))
     out = g.where(none, g.like(alpha, 0), g.like(alpha, np.nan))
@@ -179,12 +179,12 @@ def _poisson(g: GraphBuilder, start: philox.Start, index: Value, rate: Value) ->
 
 
 class _Hat:
-    """Hörmann's transformed rejection: two uniform numbers, and derived values.
+    """Hörmann's transformed rejection: two uniform numbers, and values derived from them.
 
     Attributes:
-        u: from -1/2 to 1/2.
-        v: from 0 to 1.
-        edge: how far `u` is from its ends.
+        u: in [-1/2, 1/2].
+        v: in [0, 1].
+        edge: the distance of `u` from the ends of its range.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class _Hat:
         return g.op("Floor", g.op("Add", g.op("Mul", slope, self.u), middle))
 
     def is_quick(self, most: Value) -> Value:
-        """Whether they are taken without a look at the density."""
+        """Whether a sample is accepted without evaluating the density."""
         g = self.g
         wide = g.binary("GreaterOrEqual", self.edge, 0.07)
         return g.op("And", wide, g.op("LessOrEqual", self.v, most))
@@ -215,7 +215,7 @@ class _Hat:
 
 
 def _log_factorial(g: GraphBuilder, k: Value) -> Value:
-    """Log k! by Stirling's formula; for negative k that of 0."""
+    """log k! by Stirling's formula; for negative k that of 0."""
     k = g.binary("Max", k, 0)
     above = g.binary("Add", k, 1)
     power = g.op("Mul", g.binary("Add", k, 0.5), g.op("Log", above))
@@ -259,7 +259,7 @@ def _binomial(
 def _few_successes(
     g: GraphBuilder, streams: Streams, who: Value, count: Value, p: Value, out: Value
 ) -> Value:
-    """Geometric numbers are added until they exceed the count."""
+    """Geometric numbers are added until they exceed the number of trials."""
     failure = log_of_sum(g, g.op("Neg", p))
 
     def step(

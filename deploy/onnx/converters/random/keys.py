@@ -1,4 +1,4 @@
-"""Keys and counters of the stateless random ops: a block of Philox, of the seed."""
+"""Keys and counters of the stateless random ops, from a Philox block of the seed."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("StatelessRandomGetKeyCounter")
 def key_counter(g: GraphBuilder, call: NodeView, seed: Value) -> tuple[Value, Value]:
-    """Key and counter: one block of Philox, from the seed."""
+    """Key and counter, from one Philox block of the seed."""
     del call
     start = philox.of_seed(g, seed)
     halves = [g.reshape(half, [1]) for half in (start.low, start.high)]
@@ -20,7 +20,7 @@ def key_counter(g: GraphBuilder, call: NodeView, seed: Value) -> tuple[Value, Va
 
 @converts("StatelessRandomGetAlg")
 def algorithm(g: GraphBuilder, call: NodeView) -> Value:
-    """Philox."""
+    """The constant for Philox."""
     del call
     return g.constant(np.array(1, np.int32))
 
@@ -29,5 +29,5 @@ def algorithm(g: GraphBuilder, call: NodeView) -> Value:
 def key_counter_algorithm(
     g: GraphBuilder, call: NodeView, seed: Value
 ) -> tuple[Value, Value, Value]:
-    """Key, counter and algorithm: one block of Philox, from the seed."""
+    """Key, counter and algorithm, from one Philox block of the seed."""
     return (*key_counter(g, call, seed), algorithm(g, call))

@@ -1,6 +1,6 @@
-"""Philox-4x32-10 in ONNX's integer operators: TensorFlow's random bits, bit for bit.
+"""Philox-4x32-10 in ONNX's integer operators, with TensorFlow's random bits.
 
-A word is stored in 64 bits, so that the product of two words has both halves.
+A word is stored in 64 bits, so that the product of two words fits.
 
 Source:
     Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011.
@@ -24,11 +24,11 @@ _SCRAMBLE_KEY = 0x02461E293EC8F720
 _ROUNDS = 10
 _WORD = 0xFFFFFFFF
 _HALF = 32
-_ALGORITHMS = (1, 3)  # Philox, and what is best here: Philox
+_ALGORITHMS = (1, 3)  # Philox, and "auto", which is Philox here
 
 
 class Start(NamedTuple):
-    """The start of a stream: uint64 scalars."""
+    """The start of a stream, in uint64 scalars."""
 
     key: Value
     low: Value
@@ -36,7 +36,7 @@ class Start(NamedTuple):
 
 
 def of_seed(g: GraphBuilder, seed: Value) -> Start:
-    """The stream that belongs to a seed of two integers."""
+    """The stream of a seed of two integers."""
     parts = g.cast(g.as_int64(seed), dtypes.uint64)
     low, high = (g.op("Gather", parts, g.index(place), axis=0) for place in (0, 1))
     mixed = words(g, Start(_number(g, _SCRAMBLE_KEY), low, high), g.index(1))
@@ -52,7 +52,7 @@ def of_arrays(g: GraphBuilder, call: NodeView, key: Value, counter: Value, algor
         call: the op.
         key: uint64.
         counter: uint64.
-        algorithm: the argument that tells the generator.
+        algorithm: the index of the argument that names the generator.
     """
     known = call.constant(algorithm)
     if known is not None and int(known) not in _ALGORITHMS:
@@ -62,14 +62,14 @@ def of_arrays(g: GraphBuilder, call: NodeView, key: Value, counter: Value, algor
 
 
 def words(g: GraphBuilder, start: Start, blocks: Value) -> Value:
-    """The words of the first blocks of a stream, four each: uint64, below 2 ** 32."""
+    """The words of the first blocks of a stream, four per block: uint64, below 2 ** 32."""
     return words_at(g, start, g.iota(blocks))
 
 
 def words_at(g: GraphBuilder, start: Start, places: Value) -> Value:
-    """The words of the blocks at these places (int64) of a stream, as `words` gives them."""
+    """The words of the blocks at the given indices (int64) of a stream."""
     lows = g.op("Add", g.cast(places, dtypes.uint64), start.low)
-    # The low half of the counter may run over.
+    # The low half of the counter may overflow.
     carry = g.cast(g.op("Less", lows, start.low), dtypes.uint64)
     highs = g.op("Add", carry, start.high)
     state = [_low(g, lows), _high(g, lows), _low(g, highs), _high(g, highs)]
@@ -119,11 +119,11 @@ def _high(g: GraphBuilder, x: Value) -> Value:
 
 
 def _joined(g: GraphBuilder, low: Value, high: Value) -> Value:
-    """Two words as one number."""
+    """Two words as one 64-bit number."""
     return g.op("BitwiseOr", low, g.op("BitShift", high, _number(g, _HALF), direction="LEFT"))
 
 
-# What is made of the words.
+# Numbers from the random words.
 
 
 def count_of(g: GraphBuilder, shape: Value) -> Value:
@@ -152,21 +152,21 @@ def integers(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value
 
 
 def wrapped(g: GraphBuilder, x: Value, dtype: DType) -> Value:
-    """A uint64 as an integer of another type, which has its low bits."""
+    """The low bits of a uint64 as another integer type."""
     if dtype.numpy.itemsize == 4:
         x = g.cast(x, dtypes.uint32)
     return g.cast(x, dtype)
 
 
 def unit(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
-    """Uniform numbers in [0, 1), as float64 or float32."""
+    """Uniform numbers in [0, 1), float64 or float32."""
     each = 2 if dtype is dtypes.float64 else 1
     wanted = g.op("Mul", count, g.index(each)) if each > 1 else count
     return fractions(g, _drawn(g, start, wanted), dtype)
 
 
 def fractions(g: GraphBuilder, drawn: Value, dtype: DType) -> Value:
-    """Words as numbers in [0, 1): two words make up one of float64."""
+    """Words as numbers in [0, 1): float64 takes two words."""
     if dtype is dtypes.float64:
         first, second = _pairs(g, drawn)
         top = g.op("BitwiseAnd", first, _number(g, 0xFFFFF))
@@ -178,7 +178,7 @@ def fractions(g: GraphBuilder, drawn: Value, dtype: DType) -> Value:
 
 
 def bell(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
-    """Standard normal numbers, as float64 or float32."""
+    """Standard normal numbers, float64 or float32."""
     kind = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     even = g.op("Mul", g.op("Div", g.op("Add", count, g.index(1)), g.index(2)), g.index(2))
     both = normals(g, unit(g, start, even, kind))
@@ -186,11 +186,11 @@ def bell(g: GraphBuilder, start: Start, count: Value, dtype: DType) -> Value:
 
 
 def normals(g: GraphBuilder, drawn: Value) -> Value:
-    """Standard normal numbers of pairs of fractions."""
+    """Standard normal numbers from pairs of fractions."""
     first, second = _pairs(g, drawn)
     radius = g.op("Log", g.op("Max", first, g.like(first, 1e-7)))
     radius = g.op("Sqrt", g.binary("Mul", radius, -2))
-    # The angle is rounded to the type of the numbers after its product with 2 pi.
+    # The angle is rounded to the result's type after the product with 2 pi.
     turn = g.binary("Mul", g.cast(second, dtypes.float64), 2 * math.pi)
     angle = g.cast(turn, drawn.dtype)
     columns = [g.unsqueeze(g.op("Mul", g.op(name, angle), radius), 1) for name in ("Sin", "Cos")]

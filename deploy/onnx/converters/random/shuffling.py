@@ -1,4 +1,4 @@
-"""Rows in another order."""
+"""Random shuffles of rows."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pinnace.framework.specs import TensorSpec
 def shuffle(
     g: GraphBuilder, call: NodeView, value: Value, key: Value, counter: Value, alg: Value
 ) -> Value:
-    """Fisher and Yates: a row changes places with one at or behind it, the first rows first."""
+    """Fisher and Yates' shuffle: each row, in order, is swapped with one at or behind it."""
     del alg
     if value.shape.rank == 0:
         return g.op("Identity", value)
@@ -44,7 +44,7 @@ def shuffle(
 
 @converts("RandomShuffle")
 def shuffle_by_state(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Rows in the order of numbers that are drawn for them."""
+    """Rows sorted by random numbers."""
     if not x.rank:
         return g.op("Identity", x)
     count = g.size_of(x, 0)

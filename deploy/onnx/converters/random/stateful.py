@@ -1,4 +1,4 @@
-"""Unseeded random numbers: ONNX Runtime draws them, if the caller allows it."""
+"""Unseeded random numbers, drawn by ONNX Runtime if the caller allows it."""
 
 import math
 
@@ -11,12 +11,12 @@ from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
 _FLOAT = dtypes.float32.onnx
-# So often a number beyond two deviations is drawn again: all fail once in 10^16.
+# Draws per number of a truncated normal: all are beyond two deviations once in 10^16.
 _TRIES = 12
 
 
 def uniform_numbers(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
-    """Numbers in [0, 1), float32."""
+    """Uniform float32 numbers in [0, 1)."""
     blank = g.op("Expand", g.constant(np.float32(0)), sizes)
     drawn = g.op("RandomUniformLike", blank, dtype=_FLOAT, low=0.0, high=1.0, seed=_seed(call))
     return g.op("Min", drawn, g.constant(np.nextafter(np.float32(1), np.float32(0))))
@@ -28,11 +28,11 @@ def _normal(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
 
 
 def _seed(call: NodeView) -> float | None:
-    """A seed that makes numbers equal in each session; they differ from TensorFlow's."""
+    """The seed; numbers repeat in each session, but differ from TensorFlow's."""
     if not call.may_draw:
         call.fail(
-            "draws other numbers in every run from a state, which an ONNX model has not; "
-            "allow_random=True (--allow-random) has ONNX Runtime draw them"
+            "draws random numbers from a state, which an ONNX model does not have; "
+            "allow_random=True (--allow-random) lets ONNX Runtime draw them"
         )
     number = int(call.attr("seed")) * 1_000_003 + int(call.attr("seed2"))
     return float(number % 2**24) if number else None
@@ -46,7 +46,7 @@ def uniform(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
 
 @converts("RandomUniformInt")
 def uniform_int(g: GraphBuilder, call: NodeView, sizes: Value, least: Value, most: Value) -> Value:
-    """The whole part of a number between the bounds."""
+    """The floor of a uniform number between the bounds."""
     low, high = (g.cast(x, dtypes.float64) for x in (least, most))
     share = g.cast(uniform_numbers(g, call, g.as_int64(sizes)), dtypes.float64)
     drawn = g.op("Floor", g.op("Mul", share, g.op("Sub", high, low)))
@@ -61,7 +61,7 @@ def standard_normal(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
 
 @converts("TruncatedNormal")
 def truncated_normal(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
-    """The first of several that lies within two deviations."""
+    """The first of several normal numbers within two deviations."""
     wide = g.as_int64(sizes)
     several = g.joined(g.ints(_TRIES), wide)
     drawn = _normal(g, call, several)
@@ -74,7 +74,7 @@ def truncated_normal(g: GraphBuilder, call: NodeView, sizes: Value) -> Value:
 
 @converts("Multinomial")
 def multinomial(g: GraphBuilder, call: NodeView, logits: Value, count: Value) -> Value:
-    """The largest of the logits plus noise of Gumbel, for each number."""
+    """The argmax of the logits plus Gumbel noise, for each sample."""
     samples = g.reshape(g.as_int64(count), [1])
     rows, classes = (g.size_of(logits, axis) for axis in range(2))
     drawn = uniform_numbers(g, call, g.joined(rows, samples, classes))

@@ -28,7 +28,7 @@ def _shaped(
 
 @converts("StatelessRandomUniform")
 def uniform(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value:
-    """The low bits of words, as a fraction."""
+    """The low bits of words as fractions."""
     return _shaped(g, call, shape, philox.of_seed(g, seed), philox.unit)
 
 
@@ -36,14 +36,14 @@ def uniform(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value
 def uniform_of_key(
     g: GraphBuilder, call: NodeView, shape: Value, key: Value, counter: Value, alg: Value
 ) -> Value:
-    """The low bits of words, as a fraction."""
+    """The low bits of words as fractions."""
     del alg
     return _shaped(g, call, shape, philox.of_arrays(g, call, key, counter, 3), philox.unit)
 
 
 @converts("StatelessRandomNormal")
 def normal(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value:
-    """Pairs of fractions by Box and Muller's formula."""
+    """Box and Muller's formula for pairs of fractions."""
     return _shaped(g, call, shape, philox.of_seed(g, seed), philox.bell)
 
 
@@ -51,7 +51,7 @@ def normal(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value:
 def normal_of_key(
     g: GraphBuilder, call: NodeView, shape: Value, key: Value, counter: Value, alg: Value
 ) -> Value:
-    """Pairs of fractions by Box and Muller's formula."""
+    """Box and Muller's formula for pairs of fractions."""
     del alg
     return _shaped(g, call, shape, philox.of_arrays(g, call, key, counter, 3), philox.bell)
 
@@ -62,7 +62,7 @@ def _whole(g: GraphBuilder, start: philox.Start, count: Value, dtype: DType) -> 
 
 @converts("StatelessRandomUniformFullInt")
 def full_int(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value:
-    """The words themselves."""
+    """The words as integers."""
     return _shaped(g, call, shape, philox.of_seed(g, seed), _whole)
 
 
@@ -70,7 +70,7 @@ def full_int(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Valu
 def full_int_of_key(
     g: GraphBuilder, call: NodeView, shape: Value, key: Value, counter: Value, alg: Value
 ) -> Value:
-    """The words themselves."""
+    """The words as integers."""
     del alg
     return _shaped(g, call, shape, philox.of_arrays(g, call, key, counter, 3), _whole)
 
@@ -79,7 +79,7 @@ def _between(low: Value, high: Value) -> _Draw:
     def draw(g: GraphBuilder, start: philox.Start, count: Value, dtype: DType) -> Value:
         drawn = philox.integers(g, start, count, dtype)
         least = g.cast(low, dtypes.uint64)
-        # In 64 bits the difference is right whatever the signs are.
+        # In 64 bits the difference is right for all signs.
         span = g.op("Sub", g.cast(high, dtypes.uint64), least)
         return philox.wrapped(g, g.op("Add", g.op("Mod", drawn, span), least), dtype)
 
@@ -115,7 +115,7 @@ def uniform_int_of_key(
 def multinomial(
     g: GraphBuilder, call: NodeView, logits: Value, samples: Value, seed: Value
 ) -> Value:
-    """Inverse transform sampling: the position of a fraction in the sums of exp(logits)."""
+    """Inverse transform sampling: the index of a fraction in the cumulative sums of exp(logits)."""
     rows = g.cast(logits, dtypes.float64)
     odd = g.op("Or", g.op("IsNaN", rows), g.op("IsInf", rows))
     least = g.constant(np.array(np.finfo(np.float64).min))
@@ -131,12 +131,12 @@ def multinomial(
     return g.cast(found, call.dtype("output_dtype"))
 
 
-_FURTHEST = 2  # of a truncated normal number from 0
+_FURTHEST = 2  # the largest |x| of a truncated normal number
 
 
 @converts("StatelessTruncatedNormal")
 def truncated(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Value:
-    """Normal numbers, drawn again where they are 2 or more from 0."""
+    """Normal numbers, redrawn if they are 2 or more away from 0."""
     return _shaped(g, call, shape, philox.of_seed(g, seed), _redrawn)
 
 
@@ -144,13 +144,13 @@ def truncated(g: GraphBuilder, call: NodeView, shape: Value, seed: Value) -> Val
 def truncated_of_key(
     g: GraphBuilder, call: NodeView, shape: Value, key: Value, counter: Value, alg: Value
 ) -> Value:
-    """Normal numbers, drawn again where they are 2 or more from 0."""
+    """Normal numbers, redrawn if they are 2 or more away from 0."""
     del alg
     return _shaped(g, call, shape, philox.of_arrays(g, call, key, counter, 3), _redrawn)
 
 
 def _redrawn(g: GraphBuilder, start: philox.Start, count: Value, dtype: DType) -> Value:
-    """Rejection sampling: numbers are grouped by block; each group has its own stream."""
+    """Rejection sampling; numbers are grouped by block, and each group has its own stream."""
     kind = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
     size = 2 if kind is dtypes.float64 else 4
     groups = g.op("Div", g.binary("Add", count, size - 1), g.index(size))
@@ -173,7 +173,7 @@ def _redrawn(g: GraphBuilder, start: philox.Start, count: Value, dtype: DType) -
         good = inner.slice(fits, 1, column, column + 1)
         here = inner.op("Equal", inner.unsqueeze(had, 1), places)
         kept = inner.where(inner.op("And", here, good), value, kept)
-        # One that finds no room counts, too: what is full only gets fuller.
+        # A number beyond the end counts, too: the group only gets fuller.
         had = inner.op("Add", had, inner.squeeze(inner.as_int64(good), 1))
     inner.result(some(inner, inner.binary("Less", had, size)))
     for value in (had, kept):

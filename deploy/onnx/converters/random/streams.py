@@ -1,7 +1,7 @@
-"""Rejection sampling: a Philox stream for each number, all drawn at once.
+"""Rejection sampling with a Philox stream per number, all drawn at once.
 
-The algorithm and the bits are those of `core/ops/kernels/rejection.py`; logarithms and the like are
-ONNX Runtime's, in float64.
+Algorithm and bits are those of `core/ops/kernels/rejection.py`; functions such as log are ONNX
+Runtime's, in float64.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _PER_KIND = 3
 
 
 class Streams:
-    """A stream for each number; two values come of each block, the second first.
+    """A stream per number; each block gives two values, the second first.
 
     Args:
-        g: the graph that draws; the body of a loop needs its own `Streams`.
-        start: where the first stream starts.
-        origin: blocks between it and each stream, int64 [n].
+        g: the graph that draws; a loop body needs its own `Streams`.
+        start: the start of the first stream.
+        origin: the blocks between it and each stream, int64 [n].
         kinds: what is drawn: "uniform", "normal".
-        state: what another graph's `state` was; None at first.
+        state: the `state` of another graph's streams; None at first.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Streams:
         return [self._used, *(value for kind in self.kinds for value in self._kept[kind])]
 
     def draw(self, kind: str, who: Value) -> Value:
-        """The next value of each stream where `who` is true; elsewhere anything."""
+        """The next value of each stream where `who` is true; arbitrary elsewhere."""
         g = self.g
         left, first, second = self._kept[kind]
         empty = g.op("And", who, g.binary("Equal", left, 0))
@@ -90,14 +90,14 @@ def until_none(
     values: Sequence[Value],
     step: Callable[..., Sequence[Value]],
 ) -> list[Value]:
-    """The values after as many iterations as it takes.
+    """Iterate until no number is pending, and return the values.
 
     Args:
         g: the graph.
-        streams: what is drawn from.
-        pending: which numbers are still to be found, bool [n].
-        values: what goes from iteration to iteration, each [n].
-        step: `step(inner, streams, pending, *values)` gives both anew.
+        streams: the streams to draw from.
+        pending: the numbers that are not found yet, bool [n].
+        values: the values passed from iteration to iteration, each [n].
+        step: `step(inner, streams, pending, *values)` returns the new pending and values.
     """
     state = [pending, *values, *streams.state]
     specs = [TensorSpec.of(Shape([None]), value.dtype) for value in state]
@@ -117,5 +117,5 @@ def until_none(
 
 
 def some(g: GraphBuilder, which: Value) -> Value:
-    """Whether any is true."""
+    """Whether any element is true."""
     return g.binary("Greater", g.op("ReduceSum", g.as_int64(which), keepdims=0), 0)

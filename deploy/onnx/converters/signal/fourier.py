@@ -1,4 +1,4 @@
-"""Fourier transforms: DFT along one axis after the other."""
+"""Fourier transforms: DFT along each axis in turn."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts_pairs
@@ -7,7 +7,7 @@ from pinnace.deploy.onnx.ir.complex_pairs import Pair, part_type, stacked, unsta
 from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
-_AXIS_IS_INPUT = 20  # the opset from which DFT takes its axis as an input
+_AXIS_IS_INPUT = 20  # the first opset in which DFT's axis is an input
 _KINDS = ("", "2D", "3D")
 _COMPLEX = tuple(f"{way}FFT{kind}" for way in ("", "I") for kind in _KINDS)
 _FROM_REAL = tuple(f"RFFT{kind}" for kind in _KINDS)
@@ -49,7 +49,7 @@ def complex_transform(
 def from_real(
     g: GraphBuilder, call: NodeView, x: Value, lengths: Value, axes: Value | None = None
 ) -> Pair:
-    """DFT of a real signal along the last axis, half of it; then along the others."""
+    """Half the DFT of a real signal along the last axis, then the DFT along the others."""
     del axes
     chosen = _axes(call, x.rank)
     wide = g.unsqueeze(g.cast(x, part_type(call.output_spec().dtype)), x.rank)
@@ -66,7 +66,7 @@ def from_real(
 def to_real(
     g: GraphBuilder, call: NodeView, z: Pair, lengths: Value, axes: Value | None = None
 ) -> Value:
-    """The frequencies that are missing are those that are there, mirrored; then all back."""
+    """The missing frequencies are mirrored from the given ones, then the inverse DFT."""
     del axes
     chosen = _axes(call, z.real.rank)
     x, last = stacked(g, z), chosen[-1]
@@ -77,7 +77,7 @@ def to_real(
     length = _entry(g, lengths, len(chosen) - 1)
     half = g.op("Add", g.op("Div", length, g.ints(2)), g.ints(1))
     kept = _fitted(g, x, last, half)
-    # Of frequency k stands the conjugate at length - k: for k from 1 to half of length - 1.
+    # Frequencies length - k, for k from 1 to (length - 1) // 2, are the conjugates of k.
     count = g.op("Div", g.op("Sub", length, g.ints(1)), g.ints(2))
     there = g.slice(kept, last, 1, g.op("Add", count, g.ints(1)))
     ends = -1, -(1 << 63)
@@ -89,12 +89,12 @@ def to_real(
 
 
 def _entry(g: GraphBuilder, lengths: Value, place: int) -> Value:
-    """One length, as a vector with one element."""
+    """One of the lengths, as a vector of one element."""
     return g.op("Slice", g.as_int64(lengths), g.ints(place), g.ints(place + 1))
 
 
 def _fitted(g: GraphBuilder, x: Value, axis: int, length: Value) -> Value:
-    """Cut off, or filled up with zeros."""
+    """`x` cropped or padded with zeros along an axis."""
     size = x.size(axis)
     known = None if length.array is None else int(length.array[0])
     if size is not None and size == known:
@@ -114,12 +114,12 @@ def _transformed(
 ) -> Value:
     """DFT along an axis of [..., 1 or 2]."""
     attrs = {"inverse": int(inverse) or None, "onesided": int(onesided) or None}
-    # The operator takes the first axis for a batch.
+    # The operator takes the first axis as the batch.
     first = axis == 0
     wide = g.unsqueeze(x, 0) if first else x
     size = x.size(axis)
     if size is None or size & (size - 1):
-        # Of other lengths than powers of two ONNX Runtime's float32 keeps five digits.
+        # Unless the length is a power of two, ONNX Runtime's float32 has only five digits.
         wide = g.cast(wide, dtypes.float64)
     place = axis + first
     if g.opset >= _AXIS_IS_INPUT:

@@ -1,4 +1,4 @@
-"""Arithmetic of sparse and dense tensors."""
+"""Arithmetic between sparse and dense tensors."""
 
 from pinnace.deploy.onnx.converters.array.scattering import scattered
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -17,7 +17,7 @@ _OPERATORS = {
 def add_to_dense(
     g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value, dense: Value
 ) -> Value:
-    """ScatterND that adds."""
+    """ScatterND with addition."""
     del call, shape
     return scattered(g, dense, indices, values, "add")
 
@@ -26,6 +26,6 @@ def add_to_dense(
 def with_dense(
     g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value, dense: Value
 ) -> Value:
-    """The elements of the dense tensor at the same places."""
+    """The operator on the values and the dense tensor's elements at their indices."""
     there = g.op("GatherND", g.op("Expand", dense, shape), indices)
     return g.op(_OPERATORS[call.node.op.name], values, there)

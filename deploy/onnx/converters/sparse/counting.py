@@ -1,4 +1,4 @@
-"""Counts of values in rows of different length."""
+"""Counts of values in sparse and ragged rows."""
 
 from pinnace.deploy.onnx.converters.math.counting import added
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -17,10 +17,10 @@ def sparse_bincount(
     size: Value,
     weights: Value,
 ) -> Value:
-    """Ones added up in their places; the first index tells the row."""
+    """Ones scattered and added; the first index is the row."""
     axes = call.input_spec(2).shape.num_elements()
     if axes is None:
-        call.fail("how many axes there are must be known")
+        call.fail("the rank of its input must be known")
     if axes == 1:
         return _counted(g, call, None, None, values, size, weights)
     rows = g.reshape(g.slice(g.as_int64(indices), 1, 0, g.ints(1)), [-1])
@@ -49,7 +49,7 @@ def _counted(
     size: Value,
     weights: Value,
 ) -> Value:
-    """Values out of range are counted in an extra bin of each row, which is removed."""
+    """Values out of range are counted in an extra bin per row, which is removed."""
     binary = bool(call.attr("binary_output"))
     end = g.reshape(g.as_int64(size), [1])
     places = g.op("Min", g.as_int64(values), end)

@@ -1,4 +1,4 @@
-"""Between sparse and dense."""
+"""Conversion of sparse to dense tensors."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -10,10 +10,10 @@ from pinnace.deploy.onnx.ir.graph import Value
 def sparse_to_dense(
     g: GraphBuilder, call: NodeView, indices: Value, sizes: Value, values: Value, other: Value
 ) -> Value:
-    """ScatterND over the default."""
+    """ScatterND into a tensor of the default value."""
     rank = call.input_spec(1).shape.num_elements()
     if rank is None:
-        call.fail("how many axes there are must be known")
+        call.fail("the rank of the result must be known")
     places = g.as_int64(indices)
     if places.rank < 2:
         places = g.reshape(places, [-1, rank])

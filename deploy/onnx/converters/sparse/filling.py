@@ -1,4 +1,4 @@
-"""Rows of sparse tensors that have nothing."""
+"""Empty rows of sparse tensors."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -12,7 +12,7 @@ from pinnace.framework import dtypes
 def fill_empty_rows(
     g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value, default: Value
 ) -> tuple[Value, Value, Value, Value]:
-    """An element for each row without, then all in the order of rows."""
+    """An element is added for each empty row, then all are sorted by row."""
     count = axes_of(call, indices, shape)
     rows = g.op("Gather", indices, g.index(0), axis=1)
     zeros = g.fill(g.slice(shape, 0, 0, 1), g.index(0))
@@ -25,7 +25,7 @@ def fill_empty_rows(
     fills = g.expand(default, g.size_of(added, 0))
     everything = g.op("Concat", indices, added, axis=0)
     order = sorted_order(g, g.op("Gather", everything, g.index(0), axis=1))
-    # Where each element went.
+    # The inverse permutation: the new position of each element.
     number = g.iota(g.scalar(g.size_of(order, 0)))
     places = g.op("ScatterElements", order, order, number, axis=0)
     return (

@@ -1,4 +1,4 @@
-"""The order and the shape of sparse tensors."""
+"""Order and shape of sparse tensors."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 def reorder(
     g: GraphBuilder, call: NodeView, indices: Value, values: Value, shape: Value
 ) -> tuple[Value, Value]:
-    """TopK of the numbers of the elements."""
+    """The elements sorted by their flat indices."""
     order = sorted_order(g, numbered(g, indices, shape, axes_of(call, indices, shape)))
     return g.op("Gather", indices, order, axis=0), g.op("Gather", values, order, axis=0)
 
@@ -20,10 +20,10 @@ def reorder(
 def reshape(
     g: GraphBuilder, call: NodeView, indices: Value, shape: Value, wanted: Value
 ) -> tuple[Value, Value]:
-    """The numbers of the elements stay."""
+    """Indices of the new shape with the same flat indices."""
     count = wanted.size(0)
     if count is None:
-        call.fail("how many axes the result has must be known")
+        call.fail("the rank of the result must be known")
     places = numbered(g, indices, shape, axes_of(call, indices, shape))
     known = call.constant(2)
     sizes = wanted

@@ -1,4 +1,4 @@
-"""Flat indices of sparse tensors, and back."""
+"""Flat indices of sparse tensors."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
@@ -6,17 +6,17 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 
 def axes_of(call: NodeView, indices: Value, shape: Value) -> int:
-    """The number of axes of a sparse tensor."""
+    """The rank of a sparse tensor, which must be known."""
     count = indices.size(1) if indices.shape.rank == 2 else None
     if count is None:
         count = shape.size(0)
     if count is None:
-        call.fail("how many axes the sparse tensor has must be known")
+        call.fail("the rank of the sparse tensor must be known")
     return count
 
 
 def numbered(g: GraphBuilder, indices: Value, shape: Value, count: int) -> Value:
-    """The number of each element in the order of rows: int64 [n]."""
+    """The flat index of each element in row-major order: int64 [n]."""
     place = g.op("Gather", indices, g.index(0), axis=1)
     for axis in range(1, count):
         size = g.slice(shape, 0, axis, axis + 1)
@@ -26,7 +26,7 @@ def numbered(g: GraphBuilder, indices: Value, shape: Value, count: int) -> Value
 
 
 def spread(g: GraphBuilder, places: Value, shape: Value, count: int) -> Value:
-    """The indices [n, count] of flat numbers."""
+    """The indices [n, count] for flat indices."""
     columns: list[Value] = []
     for axis in reversed(range(count)):
         if axis == 0:
@@ -39,5 +39,5 @@ def spread(g: GraphBuilder, places: Value, shape: Value, count: int) -> Value:
 
 
 def sorted_order(g: GraphBuilder, keys: Value) -> Value:
-    """The places of numbers from the least on; equal ones stay in order."""
+    """The indices that sort numbers in ascending order; the sort is stable."""
     return g.ops("TopK", 2, keys, g.size_of(keys, 0), axis=0, largest=0, sorted=1)[1]

@@ -12,7 +12,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 def sparse_times_dense(
     g: GraphBuilder, call: NodeView, indices: Value, values: Value, sizes: Value, b: Value
 ) -> Value:
-    """Rows of b, each times a value, added up where the value's row is."""
+    """Rows of b times the values, added up by the values' rows."""
     flip = int(call.attr("adjoint_a"))
     right = transposed(g, b) if call.attr("adjoint_b") else b
     wide = g.as_int64(indices)

@@ -1,4 +1,4 @@
-"""Reductions over groups of chosen rows."""
+"""Reductions over segments of gathered rows."""
 
 from pinnace.deploy.onnx.converters.math.segments import summed
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 
 @converts("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 def of_rows(g: GraphBuilder, call: NodeView, data: Value, indices: Value, ids: Value) -> Value:
-    """The number of groups follows from the last id; an empty one is 0."""
+    """The number of segments follows from the last id; empty ones are 0."""
     owners = g.as_int64(ids)
     last = g.op("ReduceMax", g.joined(owners, g.ints(-1)), keepdims=1)
     return _grouped(g, call, data, indices, owners, g.op("Add", last, g.ints(1)))
@@ -24,7 +24,7 @@ def of_rows(g: GraphBuilder, call: NodeView, data: Value, indices: Value, ids: V
 def of_rows_counted(
     g: GraphBuilder, call: NodeView, data: Value, indices: Value, ids: Value, count: Value
 ) -> Value:
-    """The number of groups is given."""
+    """The number of segments is given."""
     total = g.reshape(g.as_int64(count), [1])
     return _grouped(g, call, data, indices, g.as_int64(ids), total)
 
@@ -33,7 +33,7 @@ def _grouped(
     g: GraphBuilder, call: NodeView, data: Value, indices: Value, owners: Value, total: Value
 ) -> Value:
     kind = data.dtype
-    # Sums of narrow floats are rounded once, after the division.
+    # Sums of 16-bit floats are rounded only once, after the division.
     wide = dtypes.float32 if kind.is_floating and kind.size == 2 else kind
     rows = g.cast(g.op("Gather", data, indices, axis=0), wide)
     sums = summed(g, rows, owners, total, "add", g.like(rows, 0))

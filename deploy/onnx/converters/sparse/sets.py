@@ -1,4 +1,4 @@
-"""Sets in the last axis."""
+"""Set operations along the last axis."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -11,9 +11,9 @@ from pinnace.framework import dtypes
 def dense_with_dense(
     g: GraphBuilder, call: NodeView, first: Value, second: Value
 ) -> tuple[Value, Value, Value]:
-    """Members in order, each once, then those of them that the other set has, or has not."""
+    """The sorted distinct members of one set that are, or are not, in the other."""
     if first.dtype is dtypes.string:
-        call.fail("ONNX has no order of strings")
+        call.fail("ONNX cannot sort strings")
     name = call.attr("set_operation")
     kind = (name.decode() if isinstance(name, bytes) else name).lower()
     lead = g.shape_of(first, 0, first.rank - 1)
@@ -26,7 +26,7 @@ def dense_with_dense(
         a, b = b, a
     members = g.concat([a, b], 1) if kind == "union" else a
     members = g.ops("TopK", 2, members, g.size_of(members, 1), axis=1, largest=0, sorted=1)[0]
-    # A column before the first, which equals none.
+    # A column before the first that equals no element.
     before = g.op("Sub", g.slice(members, 1, 0, 1), g.index(1))
     shifted = g.concat([before, g.slice(members, 1, 0, -1)], 1)
     kept = g.op("Not", g.op("Equal", members, shifted))

@@ -1,4 +1,4 @@
-"""Elements of variables."""
+"""Gathering from variables."""
 
 from pinnace.deploy.onnx.converters.array import gathering
 from pinnace.deploy.onnx.converters.node_view import NodeView

@@ -1,4 +1,4 @@
-"""Immutable tables: LabelEncoder from keys to values, or to indices of values."""
+"""Immutable lookup tables: LabelEncoder from keys to values, or to indices of values."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from pinnace.framework.dtypes import DType
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array
 
-# The attributes of LabelEncoder for keys and values of a type.
+# Type -> the attributes of LabelEncoder for keys and values of it.
 _KEYS = {dtypes.string: "keys_strings", dtypes.int64: "keys_int64s"}
 _VALUES = {
     dtypes.string: ("values_strings", "default_string"),
@@ -23,21 +23,21 @@ _VALUES = {
 
 
 def _contents(call: NodeView, table: Value) -> tuple[Array, Array]:
-    """Keys and values."""
+    """The keys and values of a table."""
     held = table.held if isinstance(table, Held) else None
     if held is None or not hasattr(held, "export"):
-        call.fail("which table it is must be known when the file is written")
+        call.fail("the table must be known at export")
     keys, values = held.export(call.node.op.name)
     return np.asarray(keys), np.asarray(values)
 
 
 def _listed(call: NodeView, array: Array) -> list[Any]:
-    """Python's values; strings as text, which ONNX wants to be UTF-8."""
+    """Python values; strings as str, as ONNX requires UTF-8."""
     found: list[Any] = array.reshape(-1).tolist()
     try:
         return [item.decode() if isinstance(item, bytes) else item for item in found]
     except UnicodeDecodeError:
-        call.fail("strings of an ONNX file are UTF-8; the table holds others")
+        call.fail("the table's strings must be UTF-8, as in ONNX")
 
 
 def _encoded(
@@ -54,10 +54,10 @@ def _encoded(
 
 @converts("LookupTableFindV2")
 def find(g: GraphBuilder, call: NodeView, table: Value, keys: Value, default: Value) -> Value:
-    """LabelEncoder to the values, or to their places where it has no such values."""
+    """LabelEncoder to the values, or to their indices for other types of values."""
     known, values = _contents(call, table)
     if not (keys.dtype is dtypes.string or keys.dtype.is_integer):
-        call.fail(f"ONNX looks up strings and integers, not {keys.dtype.name}")
+        call.fail(f"its keys must be strings or integers, got {keys.dtype.name}")
     dtype = call.output_spec().dtype
     if not known.size:
         sizes = (
@@ -78,13 +78,13 @@ def find(g: GraphBuilder, call: NodeView, table: Value, keys: Value, default: Va
 
 @converts("LookupTableSizeV2")
 def size(g: GraphBuilder, call: NodeView, table: Value) -> Value:
-    """A constant."""
+    """The number of entries, a constant."""
     return g.constant(np.array(len(_contents(call, table)[0]), np.int64))
 
 
 @converts("LookupTableExportV2")
 def export(g: GraphBuilder, call: NodeView, table: Value) -> tuple[Value, Value]:
-    """Constants."""
+    """The keys and values, constants."""
     keys, values = _contents(call, table)
     return (
         g.constant(keys, dtype=call.output_spec(0).dtype),

@@ -1,6 +1,6 @@
-"""Lists of tensors: here one tensor with the elements along its first axis.
+"""Tensor lists, represented by one tensor with the elements along its first axis.
 
-The handle of a list is the value of that tensor. A list that was only reserved is `Reserved`: the
+The handle of a list stands for that tensor. A list that was only reserved is `Reserved`, since the
 shape of its elements is not known yet. One that a loop writes in order is `Written`: its elements
 leave the loop as a scan output, so that the list itself is not in the file.
 """
@@ -19,11 +19,11 @@ from pinnace.framework.shapes import Shape
 
 
 class Reserved(Value):
-    """A list of zeros.
+    """A list of zeros that has not been written yet.
 
     Attributes:
-        count: of elements, a scalar int64.
-        element: their shape, as far as it is known.
+        count: the number of elements, an int64 scalar.
+        element: the elements' shape, as far as it is known.
     """
 
     __slots__ = ("count", "element")
@@ -35,10 +35,10 @@ class Reserved(Value):
 
 
 class Written(Value):
-    """A list that a loop writes, one element in each iteration, and reads nowhere.
+    """A list that a loop writes, one element per iteration, and does not read.
 
     Attributes:
-        count: of the elements before this iteration, a scalar int64.
+        count: the number of elements before this iteration, an int64 scalar.
     """
 
     __slots__ = ("count",)
@@ -49,11 +49,11 @@ class Written(Value):
 
 
 class Growing(Value):
-    """A list in a loop that writes its elements anywhere, and whose sizes the first one tells.
+    """A list that a loop writes at any index, whose element sizes the first element determines.
 
     Attributes:
-        rows: the elements; none before the first is written.
-        count: of elements that there are then, a scalar int64.
+        rows: the elements; empty before the first write.
+        count: the number of elements afterwards, an int64 scalar.
     """
 
     __slots__ = ("count", "rows")
@@ -68,8 +68,8 @@ class Joined(Value):
     """A list whose elements, of different lengths, are concatenated.
 
     Attributes:
-        rows: all of them.
-        lengths: of the elements, int64.
+        rows: the concatenated elements.
+        lengths: the elements' lengths, int64.
     """
 
     __slots__ = ("lengths", "rows")
@@ -84,10 +84,10 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
     """The tensor of the elements; `like` is one of them, if there is one."""
     if isinstance(handle, Pair):
         raise UnconvertibleError(
-            "complex numbers cannot leave a loop or a branch, nor stand in a list"
+            "complex numbers cannot leave a loop or branch, nor be elements of a list"
         )
     if isinstance(handle, Joined):
-        raise UnconvertibleError("elements of different lengths are only joined")
+        raise UnconvertibleError("elements of different lengths can only be concatenated")
     if isinstance(handle, Growing):
         return handle.rows if like is None else _grown(g, handle, like)
     if not isinstance(handle, Reserved):
@@ -99,7 +99,7 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
         sizes = g.ints(*[int(size) for size in handle.element if size is not None])
     else:
         raise UnconvertibleError(
-            "the shape of the list's elements must be known before the first is written"
+            "the shape of the list's elements must be known before the first one is written"
         )
     zero = b"" if handle.dtype is dtypes.string else 0
     blank = np.array(zero).astype(handle.dtype.numpy)
@@ -107,7 +107,7 @@ def dense(g: GraphBuilder, handle: Value, like: Value | None = None) -> Value:
 
 
 def _grown(g: GraphBuilder, handle: Growing, like: Value) -> Value:
-    """All elements: zeros, where there are none yet."""
+    """All elements, zeros if none was written yet."""
     wanted = g.joined(g.reshape(handle.count, [1]), g.shape_of(like))
     room = g.op("Sub", wanted, g.shape_of(handle.rows))
     rows = g.op("Pad", handle.rows, g.joined(g.ints(*[0] * handle.rows.rank), room))
@@ -179,7 +179,7 @@ def length(g: GraphBuilder, call: NodeView, handle: Value) -> Value:
 
 @converts("TensorListElementShape")
 def element_shape(g: GraphBuilder, call: NodeView, handle: Value) -> Value:
-    """The sizes behind the first."""
+    """The sizes of all axes but the first."""
     tensor = dense(g, handle)
     return g.cast(g.shape_of(tensor, 1, tensor.rank), call.dtype("shape_type"))
 
@@ -231,7 +231,7 @@ def scatter(
 def scatter_all(
     g: GraphBuilder, call: NodeView, tensor: Value, indices: Value, element: Value
 ) -> Value:
-    """The same, as long as the highest index asks for."""
+    """TensorListScatterV2, with the highest index plus one as the length."""
     del call, element
     places = g.as_int64(indices)
     highest = g.op("ReduceMax", g.joined(places, g.ints(-1)), keepdims=1)
@@ -260,7 +260,7 @@ def scatter_into(
 
 @converts("TensorListResize")
 def resize(g: GraphBuilder, call: NodeView, handle: Value, size: Value) -> Value:
-    """Cut off, or filled up with zeros."""
+    """The list truncated or padded with zeros."""
     del call
     count = g.as_int64(size)
     if isinstance(handle, Reserved):
@@ -270,7 +270,7 @@ def resize(g: GraphBuilder, call: NodeView, handle: Value, size: Value) -> Value
 
 
 def filled(g: GraphBuilder, tensor: Value, count: Value) -> Value:
-    """The tensor with zeros behind, `count` (a vector of one number) in all."""
+    """The tensor padded with zeros to `count` rows, a vector of one element."""
     room = g.op("Max", g.op("Sub", count, g.size_of(tensor, 0)), g.ints(0))
     none = g.ints(*[0] * tensor.rank)
     rest = [g.ints(*[0] * (tensor.rank - 1))] if tensor.rank > 1 else []
@@ -281,7 +281,7 @@ def filled(g: GraphBuilder, tensor: Value, count: Value) -> Value:
 def concat(
     g: GraphBuilder, call: NodeView, handle: Value, element: Value, leading: Value
 ) -> tuple[Value, Value]:
-    """Reshape, where the elements have one shape; a loop has joined those that have not."""
+    """Reshape for elements of equal shape; others were concatenated by the loop."""
     del call, element, leading
     if isinstance(handle, Joined):
         return handle.rows, handle.lengths
@@ -295,16 +295,16 @@ def concat(
 
 @converts("TensorListConcat")
 def concat_uniform(g: GraphBuilder, call: NodeView, handle: Value) -> tuple[Value, Value]:
-    """The same."""
+    """TensorListConcatV2."""
     return concat(g, call, handle, handle, handle)
 
 
 @converts("TensorListSplit", constants=("lengths",))
 def split(g: GraphBuilder, call: NodeView, tensor: Value, element: Value, lengths: Value) -> Value:
-    """Reshape into pieces of one length."""
+    """Reshape into pieces of equal length."""
     del element, lengths
     known = call.needed(2, "lengths")
     if len(set(known.tolist())) != 1:
-        call.fail("pieces of different lengths do not fit into one tensor")
+        call.fail("its pieces must have equal lengths")
     rest = g.shape_of(tensor, 1, tensor.rank)
     return g.reshape(tensor, g.joined(g.ints(len(known), int(known[0])), rest))

@@ -1,4 +1,4 @@
-"""Conversion between strings and numbers, and of letter case."""
+"""Conversion between strings and numbers, and of case."""
 
 import numpy as np
 
@@ -13,31 +13,29 @@ _CASES = {"StringLower": "LOWER", "StringUpper": "UPPER"}
 
 @converts("StringToNumber")
 def string_to_number(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Cast, which reads 1e3 and NaN as well."""
+    """Cast, which also parses 1e3 and NaN."""
     return g.cast(x, call.dtype("out_type"))
 
 
 @converts("AsString")
 def as_string(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """Cast, of integers without options: how floats are written differs."""
+    """Cast for integers without options; floats are formatted differently."""
     plain = call.attr("width") == -1 and call.attr("precision") == -1 and not call.attr("fill")
     if not x.dtype.is_integer or not plain:
-        call.fail(
-            "ONNX writes numbers in its own way; only integers without width and fill are the same"
-        )
+        call.fail("ONNX formats numbers differently, except for integers without width and fill")
     return g.op("Cast", x, to=dtypes.string.onnx)
 
 
 @converts(*_CASES)
 def change_case(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """StringNormalizer on a vector, in the locale that every system has and that is ASCII's.
+    """StringNormalizer on a vector, in the C locale, which every system has.
 
-    It refuses a vector of nothing, so that an empty string is put behind and taken off again.
+    It refuses empty vectors, so an empty string is appended and removed again.
     """
     if call.attr("encoding"):
         call.fail(
-            "letters of other scripts are changed as the locale of the system says, which may "
-            "not be there; only encoding='' is the same everywhere"
+            "the case of other scripts depends on the system's locale, which may "
+            "be missing; use encoding=''"
         )
     empty = g.constant(np.array([b""], object), dtype=dtypes.string)
     flat = g.joined(g.reshape(x, [-1]), empty)

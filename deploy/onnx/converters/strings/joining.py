@@ -1,4 +1,4 @@
-"""Strings joined."""
+"""Concatenation of strings."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def string_join(g: GraphBuilder, call: NodeView, xs: tuple[Value, ...]) -> Value
 
 @converts("ReduceJoin", since=20, constants=("reduction_indices",))
 def reduce_join(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Value:
-    """StringConcat in a loop: one string more in each turn."""
+    """StringConcat in a loop, one string per iteration."""
     del indices
     axes = (
         [int(axis) % x.rank for axis in call.needed(1, "reduction_indices").reshape(-1)]
@@ -38,7 +38,7 @@ def reduce_join(g: GraphBuilder, call: NodeView, x: Value, indices: Value) -> Va
     if not axes:
         return g.op("Identity", x)
     kept = [axis for axis in range(x.rank) if axis not in axes]
-    # The first axis that is named goes fastest.
+    # The first named axis varies fastest.
     rows = g.transpose(x, [*kept, *reversed(axes)])
     lead = g.shape_of(rows, 0, len(kept)) if kept else g.ints()
     rows = g.reshape(

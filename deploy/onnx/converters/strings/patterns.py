@@ -1,4 +1,4 @@
-"""Regular expressions: RE2 on both sides."""
+"""Regular expressions, which are RE2 on both sides."""
 
 from pinnace.deploy.onnx.converters.node_view import NodeView
 from pinnace.deploy.onnx.converters.registry import converts
@@ -14,7 +14,7 @@ def static_regex_full_match(g: GraphBuilder, call: NodeView, x: Value) -> Value:
 
 @converts("RegexFullMatch", since=20, constants=("pattern",))
 def regex_full_match(g: GraphBuilder, call: NodeView, x: Value, pattern: Value) -> Value:
-    """RegexFullMatch, whose pattern is an attribute."""
+    """RegexFullMatch; the pattern is an attribute."""
     del pattern
     text = call.needed(1, "pattern")[()]
     return g.op(

@@ -1,4 +1,4 @@
-"""Strings taken apart at a separator."""
+"""Splitting of strings at a separator."""
 
 import numpy as np
 
@@ -13,18 +13,18 @@ from pinnace.framework import dtypes
 def split(
     g: GraphBuilder, call: NodeView, x: Value, separator: Value
 ) -> tuple[Value, Value, Value]:
-    """StringSplit, for which an empty string has no piece, and here has one, which is empty."""
+    """StringSplit; for an empty string it gives no piece, TensorFlow one empty piece."""
     del separator
     between = _text(call, bytes(call.needed(1, "sep").reshape(-1)[0]))
     most = int(call.attr("maxsplit"))
     if not between:
-        call.fail("without a separator ONNX Runtime cuts at spaces only, not at tabs and new lines")
+        call.fail("without a separator, ONNX Runtime splits at spaces only, not at all whitespace")
     if most == 0:
-        call.fail("maxsplit=0 means no limit in ONNX, and no split here")
+        call.fail("maxsplit must not be 0, which means no limit in ONNX")
     pieces, counts = g.ops(
         "StringSplit", 2, x, delimiter=between, maxsplit=most if most > 0 else None
     )
-    # One column more, so that an empty string has a piece where all are empty.
+    # An additional column, so that an empty string has a piece even if all are empty.
     none = g.constant(np.array(b"", object), dtype=dtypes.string)
     rows = g.size_of(x, 0)
     wider = g.op("Concat", pieces, g.expand(none, g.joined(rows, g.ints(1))), axis=1)
@@ -40,4 +40,4 @@ def _text(call: NodeView, text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError:
-        call.fail("strings of an ONNX file are UTF-8; the separator is not")
+        call.fail("the separator must be UTF-8, as in ONNX")

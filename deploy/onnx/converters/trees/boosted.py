@@ -11,7 +11,7 @@ from pinnace.framework import dtypes
 def bucketize(
     g: GraphBuilder, call: NodeView, values: tuple[Value, ...], edges: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """The number of boundaries below a value; the last bucket is for all above them."""
+    """The number of boundaries below a value; the last bucket is for larger values."""
     del call
     found = []
     for x, boundaries in zip(values, edges, strict=True):

@@ -1,8 +1,8 @@
-"""Decision forests: TreeEnsembleRegressor of ai.onnx.ml, on numeric columns only.
+"""Decision forests: TreeEnsembleRegressor of ai.onnx.ml, on numerical columns only.
 
 A condition on a category becomes a column that is 1 if the category goes to the positive child: one
-Gather per feature computes the columns of all conditions on it. A condition on a weighted sum
-becomes a column too, by one MatMul; an infinite number then also makes sums NaN that do not use it.
+Gather per feature computes the columns of all its conditions. A condition on a weighted sum becomes
+a column too, by one MatMul; an infinite number then also makes sums NaN that do not use it.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _OF_CATEGORIES = (CONTAINS, MISSING_CATEGORY)
 def _forest(call: NodeView, handle: Value) -> tuple[Forest, Columns]:
     held = handle.held if isinstance(handle, Held) else None
     if held is None or not hasattr(held, "get"):
-        call.fail("which forest it is must be known when the file is written")
+        call.fail("the forest must be known at export")
     found: tuple[Forest, Columns] = held.get(call.node.op.name)
     return found
 
 
 class _Columns(NamedTuple):
-    """The numbers that the trees of the file look at.
+    """The numerical columns for the trees in the file.
 
     Args:
         values: parts of the matrix [rows, columns].
-        of: [nodes], the column that each node looks at.
+        of: [nodes], the column of each node's condition.
     """
 
     values: list[Value]
@@ -71,13 +71,13 @@ def predict(
     _rows: Value,
     handle: Value,
 ) -> tuple[Value, Value]:
-    """Trees that sum what their leaves give, and what the loss makes of the sums."""
+    """The sums over the trees' leaves, transformed as the loss requires."""
     forest, columns = _forest(call, handle)
     kinds = set(np.unique(forest.nodes.kind).tolist())
     if kinds & {CONTAINS_ANY, MISSING_SET}:
-        call.fail("its trees ask about sets of categories, which ONNX's trees cannot")
+        call.fail("its conditions on sets of categories have no counterpart in ONNX")
     if not forest.roots.size:
-        call.fail("it has no trees")
+        call.fail("it must have at least one tree")
     numeric = [x for x, home in ((numbers, columns.numerical), (booleans, columns.boolean)) if home]
     made = _Columns(numeric, forest.nodes.column.astype(np.int64))
     width = len(columns.numerical) + len(columns.boolean)
@@ -96,7 +96,7 @@ def predict(
 def _add_categories(
     g: GraphBuilder, forest: Forest, categories: Value, made: _Columns, width: int
 ) -> int:
-    """A column for each condition on categories; the first row of its table is of a missing one."""
+    """Add a column for each condition on categories; row 0 of its table is for missing values."""
     nodes = forest.nodes
     bits = np.unpackbits(nodes.bits, bitorder="little")
     for feature, cut in enumerate(forest.cuts.tolist()):
@@ -113,7 +113,7 @@ def _add_categories(
         rows = np.stack([np.frombuffer(one, np.uint8) for one in tables], 1).astype(np.float32)
         index = g.constant(np.array([feature], np.int64))
         place = g.squeeze(g.op("Gather", g.as_int64(categories), index, axis=1), 1)
-        # -1 is missing; what is no category is the one of words out of the vocabulary.
+        # -1 is missing; invalid categories count as out of vocabulary.
         inside = g.op(
             "And",
             g.binary("GreaterOrEqual", place, -1),
@@ -126,12 +126,12 @@ def _add_categories(
 
 
 def _add_sums(g: GraphBuilder, forest: Forest, numbers: Value, made: _Columns, width: int) -> None:
-    """A column for each weighted sum, NaN if a number without a replacement is missing."""
+    """Add a column for each weighted sum; NaN if a value without a replacement is missing."""
     nodes = forest.nodes
     mine = np.flatnonzero(nodes.kind == OBLIQUE)
     size = int(nodes.columns.max()) + 1
     weights = np.zeros((size, mine.size), np.float32)
-    # What stands for a missing number may differ from sum to sum: it is weighed here.
+    # The replacement of a missing value may differ between conditions, so it is weighted here.
     instead = np.zeros((size, mine.size), np.float32)
     needed = np.zeros((size, mine.size), np.float32)
     for column, node in enumerate(mine.tolist()):
@@ -157,16 +157,16 @@ def _add_sums(g: GraphBuilder, forest: Forest, numbers: Value, made: _Columns, w
 
 
 def _attributes(forest: Forest, column: Array) -> dict[str, Any]:
-    """The trees as TreeEnsembleRegressor has them: each node by its tree and its number there."""
+    """The attributes of TreeEnsembleRegressor: each node by its tree and its index there."""
     nodes, count = forest.nodes, len(forest.nodes.kind)
     tree = np.searchsorted(forest.roots, np.arange(count), side="right") - 1
     own = np.arange(count) - forest.roots[tree]
     is_leaf = nodes.kind == LEAF
     thresholds = nodes.threshold.astype(np.float32)
-    # Categories and asking for what is missing: the columns are 0 and 1.
+    # Conditions on categories and missing values: the columns are 0 and 1.
     of_categories = np.isin(nodes.kind, _OF_CATEGORIES)
     thresholds[of_categories] = 0.5
-    # No number is above infinity, and a missing one goes where it is told.
+    # No number exceeds infinity; a missing value follows its own flag.
     never = (nodes.kind == MISSING) | np.isnan(thresholds)
     thresholds[never] = np.inf
     modes = np.where(is_leaf, b"LEAF", np.where(never, b"BRANCH_GT", b"BRANCH_GTE"))
@@ -200,7 +200,7 @@ def _attributes(forest: Forest, column: Array) -> dict[str, Any]:
 
 
 def _linked(g: GraphBuilder, forest: Forest, sums: Value) -> Value:
-    """`Forest._linked` in ONNX's operators."""
+    """`Forest._linked` in ONNX operators."""
     trees = forest.roots.size
     if forest.link == "mean":
         return g.binary("Div", sums, trees)

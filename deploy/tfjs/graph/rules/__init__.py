@@ -1,4 +1,4 @@
-"""Ops that TensorFlow.js lacks or reads otherwise, as others that mean exactly the same."""
+"""Rules that express ops which TensorFlow.js lacks or interprets differently by other ops."""
 
 from pinnace.deploy.tfjs.graph.rules import arithmetic as arithmetic
 from pinnace.deploy.tfjs.graph.rules import arrays as arrays

@@ -1,4 +1,4 @@
-"""Arithmetic, element by element."""
+"""Elementwise arithmetic."""
 
 import numpy as np
 
@@ -7,32 +7,32 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 from pinnace.graph.graph import Value
 
-# Integers that keep their values as int32, and whose arithmetic would wrap where int32 does not.
+# Integers whose values int32 can represent, but whose arithmetic overflows earlier.
 NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16)
 _WHOLE = (dtypes.int32, dtypes.int64, *NARROW)
 
 
 @rule("Rint")
 def rint(r: Rewrite) -> Value:
-    """Both round halves to the even number."""
+    """Round: both round halves to even."""
     return r.op("Round", r.inputs[0])
 
 
 @rule("Inv")
 def inv(r: Rewrite) -> Value:
-    """Its name today."""
+    """Reciprocal, the op's present name."""
     return r.op("Reciprocal", r.inputs[0])
 
 
 @rule("LogicalXor")
 def logical_xor(r: Rewrite) -> Value:
-    """Of two bools exactly one."""
+    """x != y for bools."""
     return r.op("NotEqual", *r.inputs)
 
 
 @rule("ApproximateEqual")
 def approximate_equal(r: Rewrite) -> Value:
-    """Nearer to each other than the tolerance."""
+    """abs(x - y) < tolerance."""
     x, y = r.inputs
     limit = r.constant(r.attr("tolerance"), x.dtype)
     return r.op("Less", r.op("Abs", r.op("Sub", x, y)), limit)
@@ -47,34 +47,34 @@ def erfc(r: Rewrite) -> Value:
 
 @rule("Softsign")
 def softsign(r: Rewrite) -> Value:
-    """x over 1 and the size of x."""
+    """x / (1 + abs(x))."""
     x = r.inputs[0]
     return r.op("RealDiv", x, r.op("AddV2", r.constant(1, x.dtype), r.op("Abs", x)))
 
 
 @rule("Xdivy")
 def xdivy(r: Rewrite) -> Value:
-    """x / y, zero where x is."""
+    """x / y, and 0 where x is 0."""
     return _unless_zero(r, r.inputs[0], r.op("RealDiv", *r.inputs))
 
 
 @rule("Xlogy")
 def xlogy(r: Rewrite) -> Value:
-    """x log(y), zero where x is."""
+    """x log(y), and 0 where x is 0."""
     x, y = r.inputs
     return _unless_zero(r, x, r.op("Mul", x, r.op("Log", y)))
 
 
 @rule("Xlog1py")
 def xlog1py(r: Rewrite) -> Value:
-    """x log(1 + y), zero where x is."""
+    """x log(1 + y), and 0 where x is 0."""
     x, y = r.inputs
     return _unless_zero(r, x, r.op("Mul", x, r.op("Log1p", y)))
 
 
 @rule("MulNoNan")
 def mul_no_nan(r: Rewrite) -> Value:
-    """x y, zero where y is."""
+    """x y, and 0 where y is 0."""
     return _unless_zero(r, r.inputs[1], r.op("Mul", *r.inputs))
 
 
@@ -94,7 +94,7 @@ def l2_loss(r: Rewrite) -> Value:
 
 @rule("EuclideanNorm")
 def euclidean_norm(r: Rewrite) -> Value:
-    """The root of the sum of squares, over any axes."""
+    """The square root of the sum of squares."""
     x, axes = r.inputs
     keep = bool(r.attr("keep_dims"))
     return r.op("Sqrt", r.op("Sum", r.op("Square", x), axes, keep_dims=keep))
@@ -102,7 +102,7 @@ def euclidean_norm(r: Rewrite) -> Value:
 
 @rule("RealDiv", "Div")
 def division(r: Rewrite) -> Value | None:
-    """TensorFlow.js divides whole numbers towards minus infinity."""
+    """Integers are divided towards zero here, as TensorFlow.js rounds down."""
     if r.inputs[0].dtype not in _WHOLE:
         return None
     return _truncated(r, *r.inputs)
@@ -110,7 +110,7 @@ def division(r: Rewrite) -> Value | None:
 
 @rule("TruncateDiv")
 def truncate_div(r: Rewrite) -> Value:
-    """Towards zero: the sign by itself."""
+    """The quotient rounded towards zero, by its magnitude and sign."""
     r.needs(r.inputs[0].dtype in _WHOLE, "of numbers that are not whole")
     return _truncated(r, *r.inputs)
 
@@ -130,13 +130,13 @@ def _truncated(r: Rewrite, a: Value, b: Value) -> Value:
 
 @rule("Mean")
 def mean(r: Rewrite) -> None:
-    """TensorFlow.js gives a fraction for whole numbers."""
+    """Refuse integers, for which TensorFlow.js returns fractions."""
     r.needs(r.inputs[0].dtype.is_floating, "of whole numbers, which TensorFlow rounds")
 
 
 @rule("Cumsum", "Cumprod")
 def running(r: Rewrite) -> tuple[Value, ...] | None:
-    """Along an axis counted from the first one: with another, TensorFlow.js computes no shape."""
+    """A non-negative axis, since TensorFlow.js infers no shape for a negative one."""
     x, axis = r.inputs
     known = r.known(1)
     if known is not None and known >= 0:
@@ -154,7 +154,7 @@ def running(r: Rewrite) -> tuple[Value, ...] | None:
 
 @rule("ClipByValue")
 def clip_by_value(r: Rewrite) -> Value | None:
-    """TensorFlow.js takes two numbers as limits, and in WebAssembly all for float32."""
+    """Two scalar limits in float32, which the WebAssembly kernel requires."""
     x, low, high = r.inputs
     if low.shape.rank == high.shape.rank == 0 and x.dtype.is_floating:
         return None
@@ -163,7 +163,7 @@ def clip_by_value(r: Rewrite) -> Value | None:
 
 @rule("Cast")
 def cast(r: Rewrite) -> Value | None:
-    """Numbers as others; narrow integers have no type of their own."""
+    """A cast; narrow integers have no type of their own."""
     x = r.inputs[0]
     source, target = x.dtype, r.attr("DstT")
     if target.is_complex and not source.is_complex:
@@ -177,10 +177,10 @@ def cast(r: Rewrite) -> Value | None:
         )
     r.needs(
         source is not dtypes.complex64 and source is not dtypes.complex128,
-        "of complex numbers",
+        "has complex operands",
     )
     if target is dtypes.bool and source not in (dtypes.bool, dtypes.string):
-        # In WebAssembly the number is cut to 8 bits, so that 0.5 and 256 are false.
+        # In WebAssembly the cast truncates to 8 bits, so that 0.5 and 256 would be false.
         return r.op("NotEqual", x, r.constant(0, source))
     return None
 
@@ -194,29 +194,29 @@ def _holds(target: DType, source: DType) -> bool:
 
 @rule("Equal", "NotEqual")
 def comparison(r: Rewrite) -> None:
-    """Of strings only one of the backends does it right."""
+    """Refuse strings, which only one backend compares correctly."""
     r.needs(
         r.inputs[0].dtype is not dtypes.string,
-        "of strings, which TensorFlow.js does wrong in WebAssembly",
+        "compares strings, which is wrong in the WebAssembly backend of TensorFlow.js",
     )
 
 
 @rule("Complex")
 def complex_number(r: Rewrite) -> None:
-    """Of two parts of one shape."""
+    """Refuse parts whose shapes may differ."""
     one, other = (x.shape for x in r.inputs)
-    r.needs(one.rank is not None and one == other, "of parts that may be broadcast")
+    r.needs(one.rank is not None and one == other, "its parts may be broadcast")
 
 
 @rule("DenseBincount")
 def bincount(r: Rewrite) -> None:
-    """The counts, not only whether there are some."""
+    """Refuse `binary_output`, which TensorFlow.js ignores."""
     r.needs(not r.attr("binary_output"), "with binary_output, which gives other numbers there")
 
 
 @rule("StaticRegexReplace")
 def replacing(r: Rewrite) -> None:
-    """JavaScript's expressions mean the same where they are plain."""
+    """Refuse regular expressions that JavaScript may interpret differently."""
     pattern, rewrite = (
         text.decode(errors="replace") if isinstance(text, bytes) else text
         for text in (r.attr("pattern"), r.attr("rewrite"))

@@ -1,4 +1,4 @@
-"""Parts of arrays, and how they are laid out."""
+"""Array ops: shapes, selection, slicing, scattering."""
 
 import math
 
@@ -11,19 +11,19 @@ from pinnace.graph.graph import Value
 
 @rule("StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape")
 def handed_on(r: Rewrite) -> Value:
-    """An op that only checks passes its argument on."""
+    """The input itself, for ops that only check it."""
     return r.op("Identity", r.inputs[0])
 
 
 @rule("PlaceholderWithDefault")
 def with_default(r: Rewrite) -> Value:
-    """No input of the model: it has its default."""
+    """The default value, as it is not an input of the model."""
     return r.op("Identity", r.inputs[0])
 
 
 @rule("OneHot")
 def one_hot(r: Rewrite) -> Value:
-    """Which of all numbers each one is: the op has whole numbers alone in WebAssembly."""
+    """A comparison with 0, 1, …, since the WebAssembly kernel supports integers only."""
     indices, depth, on, off = r.inputs
     axis, rank = int(r.attr("axis")), indices.shape.rank
     r.needs(rank is not None or axis == -1, "of a tensor with an unknown number of axes")
@@ -41,7 +41,7 @@ def one_hot(r: Rewrite) -> Value:
 
 @rule("Transpose")
 def transpose(r: Rewrite) -> Value | None:
-    """Axes counted from the first one."""
+    """A transpose with non-negative axes."""
     order = r.known(1)
     if order is None or not np.any(np.asarray(order) < 0):
         return None
@@ -50,7 +50,7 @@ def transpose(r: Rewrite) -> Value | None:
 
 @rule("MatrixBandPart")
 def band_part(r: Rewrite) -> Value:
-    """A mask: TensorFlow.js takes the one number for both sides."""
+    """A mask, since TensorFlow.js uses one number for both sides."""
     x = r.inputs[0]
     sizes = x.shape.as_list() if x.shape.rank is not None else [None]
     lower, upper = r.known(1), r.known(2)
@@ -65,13 +65,13 @@ def band_part(r: Rewrite) -> Value:
 
 @rule("Select")
 def select(r: Rewrite) -> Value | None:
-    """A condition for each row, which TensorFlow.js would broadcast from the other end."""
+    """A vector condition, reshaped to select rows; TensorFlow.js would broadcast the last axis."""
     test, x, y = r.inputs
     if test.shape.rank == x.shape.rank and test.shape.rank is not None:
         return None if x.dtype is not dtypes.bool else r.selected(test, x, y)
     r.needs(
         test.shape.rank is not None and x.shape.rank is not None,
-        "of tensors with an unknown number of axes",
+        "its operands have unknown rank",
     )
     if not test.shape.rank:
         return r.selected(test, x, y)
@@ -80,7 +80,7 @@ def select(r: Rewrite) -> Value | None:
 
 @rule("Where")
 def where(r: Rewrite) -> Value | None:
-    """Of numbers: in WebAssembly they are cut to 8 bits."""
+    """A comparison with 0 first, since the WebAssembly kernel truncates numbers to 8 bits."""
     x = r.inputs[0]
     if x.dtype is dtypes.bool:
         return None
@@ -89,13 +89,13 @@ def where(r: Rewrite) -> Value | None:
 
 @rule("SelectV2")
 def select_v2(r: Rewrite) -> Value | None:
-    """Of bools by way of numbers."""
+    """Bools are selected as integers."""
     return None if r.inputs[1].dtype is not dtypes.bool else r.selected(*r.inputs)
 
 
 @rule("ReverseV2")
 def reverse(r: Rewrite) -> Value | None:
-    """Of bools by way of numbers: in WebAssembly four of them are moved as one."""
+    """Bools are reversed as integers: the WebAssembly kernel moves four of them as one."""
     x, axes = r.inputs
     if x.dtype is not dtypes.bool:
         return None
@@ -105,25 +105,25 @@ def reverse(r: Rewrite) -> Value | None:
 
 @rule("ResourceGatherNd")
 def resource_gather_nd(r: Rewrite) -> Value:
-    """From the value that stands in the place of the handle."""
+    """GatherNd of the value that replaces the handle."""
     return r.op("GatherNd", *r.inputs)
 
 
 @rule("ReadVariableOp")
 def read_variable(r: Rewrite) -> Value:
-    """The value, which stands in the place of the handle."""
+    """The value that replaces the handle."""
     return r.op("Identity", r.inputs[0])
 
 
 @rule("VariableShape")
 def variable_shape(r: Rewrite) -> Value:
-    """The shape of the value."""
+    """The shape of the value that replaces the handle."""
     return r.op("Shape", r.inputs[0], out_type=r.attr("out_type"))
 
 
 @rule("TensorScatterAdd", "TensorScatterSub")
 def tensor_scatter(r: Rewrite) -> Value:
-    """The tensor, and what is added to each place."""
+    """The tensor plus the scattered updates."""
     tensor, indices, updates = r.inputs
     policy = r.node.attrs.get("bad_indices_policy") or b""
     r.needs(policy in ("", b"", "DEFAULT", b"DEFAULT"), "that ignores places that are not there")
@@ -134,7 +134,7 @@ def tensor_scatter(r: Rewrite) -> Value:
 
 @rule("SpaceToBatch", "BatchToSpace")
 def blocks_of_batch(r: Rewrite) -> Value:
-    """The same number along both axes."""
+    """SpaceToBatchND or BatchToSpaceND with the same block size along both axes."""
     x, edges = r.inputs
     sizes = r.constant([r.attr("block_size")] * 2, np.int32)
     return r.op(f"{r.node.op.name}ND", x, sizes, edges)
@@ -142,7 +142,7 @@ def blocks_of_batch(r: Rewrite) -> Value:
 
 @rule("SpaceToDepth")
 def space_to_depth(r: Rewrite) -> Value:
-    """Blocks of pixels, one after the other in the channels."""
+    """Blocks of pixels moved to the channels."""
     x, block = r.inputs[0], int(r.attr("block_size"))
     first = r.attr("data_format") == "NCHW"
     r.needs(r.attr("data_format") in ("NHWC", "NCHW"), f"with {r.attr('data_format')}")
@@ -161,7 +161,7 @@ def space_to_depth(r: Rewrite) -> Value:
 
 @rule("SplitV")
 def parts_of_sizes(r: Rewrite) -> tuple[Value, ...] | None:
-    """Sizes that are all told: what is left is counted here."""
+    """Known sizes only: a -1 is replaced by the rest."""
     x, _, axis = r.inputs
     known, place = r.known(1), r.known(2)
     if known is None or not np.any(np.asarray(known) < 0):
@@ -174,25 +174,25 @@ def parts_of_sizes(r: Rewrite) -> tuple[Value, ...] | None:
 
 @rule("Unpack")
 def unpack(r: Rewrite) -> None:
-    """As many as there are: the number must be known, as in TensorFlow."""
-    r.needs(r.inputs[0].shape.rank, "of a tensor with an unknown number of axes")
+    """Refuse an unknown rank."""
+    r.needs(r.inputs[0].shape.rank, "its input has unknown rank")
 
 
 @rule("Fill")
 def fill(r: Rewrite) -> None:
-    """TensorFlow.js keeps no words here."""
+    """Refuse strings."""
     r.needs(r.inputs[1].dtype is not dtypes.variant, "of lists")
 
 
 @rule("ZerosLike", "OnesLike")
 def like(r: Rewrite) -> None:
-    """A list of zeros would be a number."""
+    """Refuse lists, for which the op would return a number."""
     r.needs(r.inputs[0].dtype is not dtypes.variant, "of lists")
 
 
 @rule("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def diagonal_part(r: Rewrite) -> Value:
-    """The main diagonal: the matrix is laid out in a row, and every n + 1st taken."""
+    """The main diagonal: every (n + 1)-th element of the flattened matrix."""
     x = r.inputs[0]
     sizes = x.shape.as_list() if x.shape.rank is not None else [None]
     if len(r.inputs) > 1:
@@ -209,8 +209,8 @@ def diagonal_part(r: Rewrite) -> Value:
 
 @rule("BroadcastGradientArgs", "InvertPermutation")
 def places(r: Rewrite) -> Value:
-    """Where each number stands; known before a run, or not written."""
-    r.needs(r.node.op.name == "InvertPermutation", "which gradients need")
+    """The inverse of a permutation of known length."""
+    r.needs(r.node.op.name == "InvertPermutation", "it is only needed by gradients")
     x = r.inputs[0]
     size = x.shape[0] if x.shape.rank else None
     r.needs(size is not None, "of unknown length")

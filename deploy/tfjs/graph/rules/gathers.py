@@ -1,4 +1,4 @@
-"""Elements at given places of an axis."""
+"""Gathering along axes."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from pinnace.graph.graph import Value
 
 @rule("Gather")
 def gather(r: Rewrite) -> Value:
-    """Along the first axis."""
+    """GatherV2 along the first axis."""
     return r.op("GatherV2", *r.inputs, r.constant(0, np.int32))
 
 
 @rule("GatherV2")
 def gather_along(r: Rewrite) -> Value | None:
-    """Along any axis; with batches by way of one table."""
+    """GatherV2 along any axis; batches become one table."""
     batch = int(r.attr("batch_dims"))
     if not batch:
         return None
@@ -27,7 +27,7 @@ def gather_along(r: Rewrite) -> Value | None:
 
 @rule("ResourceGather")
 def resource_gather(r: Rewrite) -> Value:
-    """From the value that stands in the place of the handle."""
+    """GatherV2 of the value that replaces the handle."""
     value, indices = r.inputs
     batch = int(r.attr("batch_dims"))
     if not batch:
@@ -36,19 +36,19 @@ def resource_gather(r: Rewrite) -> Value:
 
 
 def _of_batches(r: Rewrite, x: Value, indices: Value, batch: int, axis: int) -> Value:
-    """The batches one below the other, with indices counted from the start of all of them.
+    """Merge the batches into one table, with indices from its start.
 
-    The kernel in WebAssembly takes the number of batches for the number of indices in each, so
-    it is right only where these are the same, or there is one batch.
+    The WebAssembly kernel confuses the number of batches and the number of indices per batch, so it
+    is right only if they are equal, or if there is one batch.
     """
     r.needs(
         x.shape.rank is not None and indices.shape.rank is not None,
-        "with batch_dims, of a tensor with an unknown number of axes",
+        "it has batch_dims, and its input has unknown rank",
     )
     rank, places = len(x.shape), len(indices.shape)
     batch += places if batch < 0 else 0
     axis += rank if axis < 0 else 0
-    # An axis of batches may be known of one of the two.
+    # A batch size may be known from either operand.
     heads = [r.size(x if x.shape[one] is not None else indices, one) for one in range(batch)]
     count = r.product(heads)
     inner = indices.shape.as_list()[batch:]
@@ -65,7 +65,7 @@ def _of_batches(r: Rewrite, x: Value, indices: Value, batch: int, axis: int) -> 
     zero, one = (r.constant(number, np.int32) for number in (0, 1))
     starts = r.op("Mul", r.op("Range", zero, r.scalar(count), one), depth)
     starts = r.reshaped(starts, [*heads, *[1] * len(inner)])
-    # An index beyond its own batch stays one that is refused in a run.
+    # An index out of range of its batch must remain out of range of the table.
     inside = r.op("LogicalAnd", r.op("GreaterEqual", indices, zero), r.op("Less", indices, depth))
     found = r.op("AddV2", indices, starts)
     made = r.op("GatherV2", table, r.selected(inside, found, r.constant(-1, np.int32)), zero)

@@ -1,4 +1,4 @@
-"""Convolutions, pools and normalisations: channels last, and without what is not read."""
+"""Convolutions, pooling and normalisation in NHWC, without attributes that are ignored."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.graph.graph import Value
 
 FIRST = {"NCHW": "NHWC", "NCDHW": "NDHWC"}
-# Attributes with a number, or two, for each axis.
+# Attributes with one or two numbers per axis.
 _BY_AXIS = {"strides": 1, "dilations": 1, "ksize": 1, "explicit_paddings": 2}
 
 
@@ -21,7 +21,7 @@ _BY_AXIS = {"strides": 1, "dilations": 1, "ksize": 1, "explicit_paddings": 2}
     "DepthToSpace",
 )
 def in_space(r: Rewrite) -> tuple[Value, ...] | None:
-    """With channels last."""
+    """The op in NHWC."""
     if r.node.op.name == "DepthwiseConv2dNative":
         strides = r.attr("strides")
         r.needs(len(set(strides[1:3])) == 1 or 1 not in strides[1:3], "with unequal strides")
@@ -32,7 +32,7 @@ def in_space(r: Rewrite) -> tuple[Value, ...] | None:
 
 @rule("MaxPool")
 def max_pool(r: Rewrite) -> tuple[Value, ...] | Value | None:
-    """Padding that is given stands in the picture."""
+    """Pooling; explicit padding becomes a Pad of its own."""
     edges = r.attr("explicit_paddings")
     if r.attr("data_format") in FIRST:
         return with_channels_last(r, 0) if not edges else _padded_pool(r, first=True)
@@ -52,7 +52,7 @@ def _padded_pool(r: Rewrite, *, first: bool) -> tuple[Value, ...]:
 
 @rule("Conv2DBackpropInput")
 def transposed_convolution(r: Rewrite) -> tuple[Value, ...] | None:
-    """With channels last, and without dilation."""
+    """A transposed convolution in NHWC; dilations are refused."""
     r.needs(set(r.attr("dilations")) == {1}, "with dilations")
     if r.attr("data_format") not in FIRST:
         return None
@@ -64,7 +64,7 @@ def transposed_convolution(r: Rewrite) -> tuple[Value, ...] | None:
 
 @rule("BiasAdd")
 def bias_add(r: Rewrite) -> Value | None:
-    """To the channels, wherever they are."""
+    """An addition along the channels' axis."""
     x, bias = r.inputs
     if r.attr("data_format") != "NCHW" or x.shape.rank == 2:
         return None
@@ -74,7 +74,7 @@ def bias_add(r: Rewrite) -> Value | None:
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(r: Rewrite) -> tuple[Value, ...]:
-    """With means and variances that are given: TensorFlow.js computes none, and gives none on."""
+    """Normalisation with given mean and variance; other outputs are refused."""
     r.needs(not r.attr("is_training"), "in training")
     first = r.attr("data_format") in FIRST
     made = with_channels_last(r, 0) if first else r.same()
@@ -85,20 +85,20 @@ def batch_norm(r: Rewrite) -> tuple[Value, ...]:
 
 @rule("LRN")
 def local_response(r: Rewrite) -> None:
-    """One of four axes."""
+    """Refuse a rank other than 4."""
     r.needs(r.inputs[0].shape.rank == 4, "of other tensors than pictures")
 
 
 def with_channels_last(
     r: Rewrite, index: int, others: dict[int, Value] | None = None, **attrs: object
 ) -> tuple[Value, ...]:
-    """The node between two that turn its input and its first output.
+    """The node in NHWC, between transposes of its input and of its first output.
 
     Args:
         r: the node.
-        index: of the input with channels.
-        others: inputs that are others already, by index.
-        attrs: attributes that are others.
+        index: the index of the input with channels.
+        others: replacements of inputs, by index.
+        attrs: replacements of attributes.
     """
     node, inputs = r.node, list(r.inputs)
     for place, value in (others or {}).items():
@@ -129,25 +129,25 @@ def _ordered(values: Sequence[int], order: Sequence[int], width: int) -> tuple[i
 
 @rule("FakeQuantWithMinMaxVars")
 def fake_quantization(r: Rewrite) -> None:
-    """TensorFlow.js hands on what it takes."""
+    """Refuse fake quantisation, for which TensorFlow.js returns the input."""
     r.needs(False, "rounds numbers, which TensorFlow.js leaves out")
 
 
 @rule("ImageProjectiveTransformV3")
 def projection(r: Rewrite) -> None:
-    """TensorFlow.js gives other pixels at the edges."""
+    """Refuse projections, for which TensorFlow.js computes other pixels at the edges."""
     r.needs(False, "gives other pixels in TensorFlow.js")
 
 
 @rule("NonMaxSuppressionV4")
 def suppression(r: Rewrite) -> None:
-    """Without padding."""
+    """Refuse `pad_to_max_output_size`."""
     r.needs(not r.attr("pad_to_max_output_size"), "with padding")
 
 
 @rule("NonMaxSuppressionV5")
 def soft_suppression(r: Rewrite) -> tuple[Value, ...]:
-    """The third output is how many there are, which TensorFlow.js does not give."""
+    """The third output is the number of boxes, which TensorFlow.js does not return."""
     r.needs(not r.attr("pad_to_max_output_size"), "with padding")
     softness = r.known(5)
     r.needs(softness is not None and not np.any(softness), "with scores that are made smaller")
@@ -157,5 +157,5 @@ def soft_suppression(r: Rewrite) -> tuple[Value, ...]:
 
 @rule("MaxPoolWithArgmax")
 def places_of_maxima(r: Rewrite) -> None:
-    """The one backend does it, the other gives other numbers."""
+    """Refuse MaxPoolWithArgmax, whose results differ between backends."""
     r.needs(False, "gives other numbers in WebAssembly")

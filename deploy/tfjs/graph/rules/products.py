@@ -1,4 +1,4 @@
-"""Products of matrices, and sums of products."""
+"""Matrix products and Einsum."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from pinnace.graph.graph import Value
 
 @rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_matmul(r: Rewrite) -> Value | None:
-    """Stacks of matrices: TensorFlow.js repeats only one that is shorter as a whole."""
+    """A batched product; TensorFlow.js broadcasts only whole operands, so batches are expanded."""
     a, b = r.inputs
     attrs = {name: r.attr(name) for name in ("adj_x", "adj_y")}
     r.needs(not a.dtype.is_complex, "of complex numbers")
     r.needs(a.dtype is b.dtype is r.node.outputs[0].dtype, "of numbers of two types")
     r.needs(
         a.shape.rank is not None and b.shape.rank is not None,
-        "of tensors with an unknown number of axes",
+        "its operands have unknown rank",
     )
     left, right = list(a.shape)[:-2], list(b.shape)[:-2]
     if left == right and None not in left[1:]:
@@ -29,9 +29,9 @@ def batch_matmul(r: Rewrite) -> Value | None:
 
 
 def _repeats(longer: list[int | None], shorter: list[int | None]) -> bool:
-    """Whether the one is the other, one after the other: the last axes agree, the others are one.
+    """Whether TensorFlow.js broadcasts `shorter`: its last sizes equal, all others are 1.
 
-    A first axis of unknown size may be one in either.
+    A first axis of unknown size may be 1 in either.
     """
     known = list(shorter)
     if len(longer) == len(shorter) and None in (longer[:1] + shorter[:1]):
@@ -43,7 +43,7 @@ def _repeats(longer: list[int | None], shorter: list[int | None]) -> bool:
 
 
 def _spread(r: Rewrite, a: Value, b: Value) -> tuple[Value, Value]:
-    """Both as stacks of as many matrices, which tensors that are so already stay."""
+    """Both operands broadcast to the same batch shape."""
     shapes = [r.op("Shape", x) for x in (a, b)]
     heads = [_cut(r, shape, 0, -2) for shape in shapes]
     stack = r.op("BroadcastArgs", *heads)
@@ -56,27 +56,27 @@ def _spread(r: Rewrite, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _cut(r: Rewrite, x: Value, begin: int, end: int) -> Value:
-    """x[begin:end], without an end where that is zero."""
+    """x[begin:end]; 0 as `end` stands for the end of the axis."""
     limits = [r.constant([number], np.int32) for number in (begin, end, 1)]
     return r.op("StridedSlice", x, *limits, end_mask=0 if end else 1)
 
 
 @rule("MatMul")
 def matmul(r: Rewrite) -> None:
-    """Two matrices."""
+    """Refuse operands of a rank other than 2."""
     r.needs(not r.inputs[0].dtype.is_complex, "of complex numbers")
 
 
 @rule("Einsum")
 def einsum(r: Rewrite) -> Value:
-    """Sums, then one product of stacks of matrices, or of numbers where sizes are not known."""
+    """Sums, then one batched matrix product, or products of all elements for unknown sizes."""
     equation = r.attr("equation").replace(" ", "")
     terms, arrow, result = equation.partition("->")
     operands = terms.split(",")
     r.needs("." not in equation, f"{equation!r}, with an ellipsis")
     r.needs(
         all(len(set(term)) == len(term) for term in (*operands, result)),
-        f"{equation!r}, with a diagonal",
+        f"{equation!r} takes a diagonal",
     )
     r.needs(len(operands) <= 2, f"{equation!r}, of more than two tensors")
     r.needs(arrow, f"{equation!r}, without a result")
@@ -94,7 +94,7 @@ def einsum(r: Rewrite) -> Value:
 
 
 def _summed(r: Rewrite, x: Value, term: str, needed: str) -> tuple[Value, str]:
-    """The sum over axes that nothing else has."""
+    """The sum over indices that occur nowhere else."""
     alone = [axis for axis, letter in enumerate(term) if letter not in needed]
     if not alone:
         return x, term
@@ -108,7 +108,7 @@ def _turned(r: Rewrite, x: Value, term: str, result: str) -> Value:
 
 
 def _by_numbers(r: Rewrite, a: Value, b: Value, left: str, right: str, result: str) -> Value:
-    """All products of two numbers, and their sums."""
+    """All products of elements, then their sums."""
     letters = result + "".join(one for one in left if one not in result)
     parts = []
     for x, term in ((a, left), (b, right)):
@@ -124,7 +124,7 @@ def _by_numbers(r: Rewrite, a: Value, b: Value, left: str, right: str, result: s
 
 
 def _as_product(r: Rewrite, a: Value, b: Value, left: str, right: str, result: str) -> Value | None:
-    """[batch, rows, summed] times [batch, summed, columns]; None where that is no help."""
+    """[batch, rows, summed] times [batch, summed, columns]; None if sizes are unknown."""
     sizes: dict[str, int | None] = {}
     for term, value in ((left, a), (right, b)):
         for letter, size in zip(term, value.shape, strict=True):
@@ -136,7 +136,7 @@ def _as_product(r: Rewrite, a: Value, b: Value, left: str, right: str, result: s
     summed = [one for one in left if one in right and one not in result]
     if not summed or any(sizes[one] in (None, 0) for one in summed):
         return None
-    # What is laid out anew may have one unknown size in all.
+    # A reshape may have one unknown size at most.
     if [sizes[one] for one in (*batch, *rows, *columns)].count(None) > 1:
         return None
     first = _merged(r, a, left, (batch, rows, summed), sizes)
@@ -155,7 +155,7 @@ def _merged(
     groups: Sequence[Sequence[str]],
     sizes: dict[str, int | None],
 ) -> Value:
-    """Its axes in three groups, each of them one."""
+    """The tensor with its axes merged into three groups."""
     order = [term.index(one) for group in groups for one in group]
     if order != sorted(order):
         x = r.transposed(x, order)
@@ -168,7 +168,7 @@ def _merged(
 
 @rule("_FusedConv2D", "_FusedDepthwiseConv2dNative", "_FusedMatMul")
 def fused(r: Rewrite) -> Value:
-    """Its parts, which are put together again in the way of TensorFlow.js."""
+    """The product, bias and activation; they are fused again for TensorFlow.js later."""
     name = r.node.op.name
     product = name.removeprefix("_Fused")
     names: tuple[str, ...] = (

@@ -1,4 +1,4 @@
-"""Ranges of axes."""
+"""Slices."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from pinnace.graph.graph import Value
 from pinnace.graph.known import known_value
 
 _LIMITS = ("begin", "end", "strides")
-_LONGEST = 1 << 24  # float32 counts so far
+_LONGEST = 1 << 24  # integers that float32 represents exactly
 
 
 @rule("Slice")
 def part(r: Rewrite) -> tuple[Value, ...] | None:
-    """Sizes far beyond the last element, in 32 bits."""
+    """Slice with sizes within 32 bits."""
     inputs = _within_32_bits(r)
     return None if inputs == r.inputs else r.same(*inputs)
 
@@ -32,7 +32,7 @@ def _within_32_bits(r: Rewrite) -> list[Value]:
 def strided_slice(  # noqa: C901 (a case for each kind of axis)
     r: Rewrite,
 ) -> tuple[Value, ...] | Value | None:
-    """A range for each axis, then new axes: TensorFlow.js mixes them up with an ellipsis."""
+    """One range per axis, then new axes, since TensorFlow.js misinterprets an ellipsis."""
     inputs = _within_32_bits(r)
     x = r.inputs[0]
     new, ellipsis = int(r.attr("new_axis_mask")), int(r.attr("ellipsis_mask"))
@@ -48,7 +48,7 @@ def strided_slice(  # noqa: C901 (a case for each kind of axis)
     count, rank = len(begin), len(x.shape)
     made: dict[str, list[int]] = {"begin": [], "end": [], "strides": []}
     found = dict.fromkeys(masks, 0)
-    axes: list[str] = []  # of the result: kept, new or gone
+    axes: list[str] = []  # axes of the result: kept, new or removed
     spread = rank - (count - (new | ellipsis).bit_count())
     for place in range(count):
         bit = 1 << place
@@ -76,7 +76,7 @@ def strided_slice(  # noqa: C901 (a case for each kind of axis)
 
 
 def _whole(made: dict[str, list[int]], found: dict[str, int]) -> None:
-    """An axis as it is."""
+    """Keep a whole axis."""
     at = 1 << len(made["begin"])
     for name, number in (("begin", 0), ("end", 0), ("strides", 1)):
         made[name].append(number)
@@ -85,10 +85,10 @@ def _whole(made: dict[str, list[int]], found: dict[str, int]) -> None:
 
 
 def _is_right(x: Value, strides: Value, shrunk: int) -> bool:
-    """Whether the kernels of TensorFlow.js read the right elements.
+    """Whether TensorFlow.js' kernels read the right elements.
 
-    With strides they count the axes that are left as the first ones, and in WebAssembly they take
-    all elements for float32. Strings they do not have there, and say so.
+    With strides they take the remaining axes for the first ones, and in WebAssembly they read all
+    elements as float32. For strings they have no kernel, and raise an error.
     """
     known = known_value(strides)
     if known is not None and np.all(np.asarray(known) == 1):
@@ -97,13 +97,13 @@ def _is_right(x: Value, strides: Value, shrunk: int) -> bool:
 
 
 def _ranges(r: Rewrite, x: Value, limits: list[Value], masks: dict[str, int]) -> Value:
-    """A range for each axis: first axes that go, then those that stay.
+    """Slice ranges: first the axes that are removed, then the others.
 
     Args:
         r: the node.
-        x: what is sliced.
+        x: the tensor.
         limits: begin, end and strides.
-        masks: of begin, end and axes that go.
+        masks: the bits for begin, end and removed axes.
     """
     gone = masks["shrink_axis"]
     if _is_right(x, limits[2], gone):
@@ -128,7 +128,7 @@ def _ranges(r: Rewrite, x: Value, limits: list[Value], masks: dict[str, int]) ->
 def _gathered(
     r: Rewrite, x: Value, limits: list[Value], masks: dict[str, int], count: int
 ) -> Value:
-    """Whole numbers and bools: the places of each axis are sliced as float32, then looked up."""
+    """Slice integers and bools by gathering: the indices of each axis are sliced as float32."""
     strides = known_value(limits[2])
     apart = [axis for axis in range(count) if strides is None or strides[axis] != 1]
     if len(apart) < count:
@@ -153,7 +153,7 @@ def _sliced(r: Rewrite, x: Value, limits: list[Value], **masks: int) -> Value:
 
 
 def _at(r: Rewrite, value: Value, places: list[int]) -> Value:
-    """Some of the numbers of a vector."""
+    """Some elements of a vector."""
     known = known_value(value)
     if known is not None:
         return r.constant(np.asarray(known)[places])
@@ -161,5 +161,5 @@ def _at(r: Rewrite, value: Value, places: list[int]) -> Value:
 
 
 def _bits(mask: int, places: list[int]) -> int:
-    """Some of the bits of a mask, one beside the other."""
+    """Some bits of a mask, moved together."""
     return sum((mask >> place & 1) << index for index, place in enumerate(places))

@@ -1,4 +1,4 @@
-"""Fourier transforms: TensorFlow.js takes the length from the signal."""
+"""Fourier transforms, whose length TensorFlow.js takes from the signal."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from pinnace.graph.graph import Value
 
 @rule("RFFT")
 def rfft(r: Rewrite) -> tuple[Value, ...] | None:
-    """The signal is cut, or padded with zeros, to the length."""
+    """The transform of the signal, cropped or padded with zeros to the length."""
     x, length = r.inputs
     known = r.known(1)
     r.needs(known is not None, "of a length that is not known")
@@ -29,11 +29,11 @@ def rfft(r: Rewrite) -> tuple[Value, ...] | None:
 
 @rule("IRFFT")
 def irfft(r: Rewrite) -> None:
-    """An even length, which the coefficients tell."""
+    """Refuse lengths that the number of coefficients does not determine."""
     x = r.inputs[0]
     known = r.known(1)
     size = x.shape[-1] if x.shape.rank else None
     r.needs(
         known is not None and size is not None and int(np.reshape(known, -1)[0]) == 2 * (size - 1),
-        "of a length that the number of coefficients does not tell",
+        "its length does not follow from the number of coefficients",
     )

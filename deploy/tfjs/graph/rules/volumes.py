@@ -1,4 +1,4 @@
-"""Pools and convolutions of volumes: what their kernels get wrong, by those that are right."""
+"""3D pooling and convolution, rewritten where the kernels are wrong."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ _OUTER = (0, 4, 1, 2, 3)
 
 @rule("MaxPool3D")
 def max_pool(r: Rewrite) -> Value:
-    """Over height and width, then over depth, as pools of pictures.
+    """3D max pooling as 2D pooling over height and width, then over depth.
 
-    In WebAssembly the maximum begins with a number above zero, so that of numbers below zero is
-    none of them.
+    In WebAssembly the maximum starts from a positive number, so that windows of negative numbers
+    give a wrong result.
     """
     x, first = r.inputs[0], r.attr("data_format") in FIRST
     r.needs(x.shape.rank is not None, "of a tensor with an unknown number of axes")
@@ -47,7 +47,7 @@ def _pooled(r: Rewrite, x: Value, windows: Sequence[int], strides: Sequence[int]
 
 @rule("AvgPool3D", "Conv3D")
 def in_volumes(r: Rewrite) -> tuple[Value, ...] | None:
-    """With channels last, and without what no window reaches."""
+    """The op in NDHWC, with elements that no window reaches cropped."""
     x, first = r.inputs[0], r.attr("data_format") in FIRST
     places = (2, 3, 4) if first else (1, 2, 3)
     if r.node.op.name == "Conv3D":
@@ -68,10 +68,10 @@ def in_volumes(r: Rewrite) -> tuple[Value, ...] | None:
 
 
 def _cropped(r: Rewrite, x: Value, places: Sequence[int], windows: Sequence[int]) -> Value:
-    """Up to where the last window ends.
+    """Crop the input to the end of the last window.
 
-    With the padding SAME, TensorFlow.js counts what is beyond that as padding below zero, and
-    begins in front of the first element.
+    With SAME padding, TensorFlow.js takes the elements beyond it as negative padding, and begins in
+    front of the first element.
     """
     sizes: list[int | Value] = [-1] * 5
     for place, window in zip(places, windows, strict=True):
@@ -86,7 +86,7 @@ def _cropped(r: Rewrite, x: Value, places: Sequence[int], windows: Sequence[int]
 
 
 def _reached(r: Rewrite, size: int | Value, window: int, stride: int) -> int | Value:
-    """Where the last window ends: a stride of it after the other, as far as there is something."""
+    """The end of the last window: one begins every `stride` elements, as long as any are left."""
     if not isinstance(size, Value):
         return min(size, (-(-size // stride) - 1) * stride + window)
     before = r.op("FloorDiv", r.op("Sub", size, r.scalar(1)), r.scalar(stride))

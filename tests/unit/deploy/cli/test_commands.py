@@ -90,7 +90,7 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
     assert "weights alone" in pinnace("show", path).err
     lite = tmp_path / "a.tflite"
     lite.write_bytes(b"x")
-    assert "is no .tflite file" in pinnace("show", lite).err
+    assert "is not a .tflite file" in pinnace("show", lite).err
     keras = tmp_path / "a.keras"
     keras.write_bytes(b"x")
     assert f"Try: pinnace scan {keras}" in pinnace("show", keras).err

@@ -83,7 +83,7 @@ def test_a_release_has_it_beside_the_code_and_a_checkout_where_it_was_built(
 def test_a_copy_without_pages_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "files", lambda _: [])
     with pytest.raises(
-        NotFoundError, match=r"carries no documentation(.|\n)*Try, in a checkout: pip"
+        NotFoundError, match=r"documentation was not installed(.|\n)*Try, in a checkout: pip"
     ):
         command._site(tmp_path / "deploy" / "cli")
 

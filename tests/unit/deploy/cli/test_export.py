@@ -52,12 +52,12 @@ def test_a_refusal_is_an_exit_code_and_a_report(tmp_path: Path) -> None:
     [
         (("--signature", "nothing"), "has no signature 'nothing'"),
         (("--opset", "99"), "opset must be from 18 to 26"),
-        (("--report", "report.txt"), "a report ends in .json or .md"),
+        (("--report", "report.txt"), "a report must end in .json or .md"),
         (("--int8-static",), "--int8-static and --calibration FILE.npz belong together"),
         (("--int16-static",), "--int16-static and --calibration FILE.npz belong together"),
         (("--int16-static", "--calibration", "rows.npz"), "is for files that end in .tflite"),
         (("--fused-lstm",), "--fused-lstm is for files that end in .tflite"),
-        (("--float16", "--int8"), "a file has one precision"),
+        (("--float16", "--int8"), "choose one precision"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_no_file(

@@ -124,7 +124,7 @@ def test_what_has_no_kernel_of_16_bits_stays_float32(
 ) -> None:
     report = report_of(lambda x: function(x + _turned(x)))
     assert report.precision is not None
-    assert report.precision.stayed == {kind: ("its kernel computes no real numbers in 16 bits", 1)}
+    assert report.precision.stayed == {kind: ("it has no quantised kernel of 16 bits", 1)}
     assert report.precision.largest_relative < FINE
     whole = report_of(lambda x: function(x + _turned(x)), "int8_static")
     assert whole.precision is not None

@@ -183,11 +183,15 @@ def test_a_vocabulary(tmp_path: Path) -> None:
     [
         ({"metadata": {"nam": "x"}}, InvalidArgumentError, "metadata has 'nam'; a ModelMetadata"),
         ({"metadata": 3}, InvalidArgumentError, "metadata must be a document"),
-        ({"metadata": {"name": 3}}, InvalidArgumentError, "metadata.name must be a text"),
-        ({"metadata": {"associated_files": [{"name": "no"}]}}, NotFoundError, "'no', which is no"),
-        ({"metadata": False, "labels": LABELS}, InvalidArgumentError, "labels stand in the meta"),
-        ({"vocabulary": "words"}, InvalidArgumentError, "the one input of whole numbers"),
-        ({"vocabulary": {"x": "w"}}, InvalidArgumentError, "for the input 'x'; there are image"),
+        ({"metadata": {"name": 3}}, InvalidArgumentError, "metadata.name must be a string"),
+        (
+            {"metadata": {"associated_files": [{"name": "no"}]}},
+            NotFoundError,
+            "'no', which does not",
+        ),
+        ({"metadata": False, "labels": LABELS}, InvalidArgumentError, "labels belong to the meta"),
+        ({"vocabulary": "words"}, InvalidArgumentError, "exactly one input of integers"),
+        ({"vocabulary": {"x": "w"}}, InvalidArgumentError, "names the input 'x'; there are image"),
         (
             {"metadata": {"subgraph_metadata": [{"input_tensor_metadata": [{}, {}]}]}},
             InvalidArgumentError,
@@ -216,7 +220,7 @@ UNION = {"content_properties_type": "Nothing", "content_properties": {}}
         ({"content": {"range": {"min": 1.5}}}, "range.min must be a int32"),
         ({"content": 3}, "content must be fields of a Content"),
         ({"stats": {"max": [1e39]}}, r"stats.max\[0\] must be a float32"),
-        ({"name": "\udc80"}, "name must be a text"),
+        ({"name": "\udc80"}, "name must be a string"),
     ],
 )
 def test_fields_of_other_kinds(tensor: Any, message: str) -> None:
@@ -279,7 +283,7 @@ def test_archives_that_are_packed(model: Any) -> None:
     assert read.files == {"labels.txt": b"cat\n" * 999}
     with pytest.raises(DataLossError, match="bytes, which is too much for a file of"):
         unpacked(with_archive(content, zipfile.ZIP_DEFLATED, bytes(1 << 24)), "it")
-    with pytest.raises(DataLossError, match="packed in another way than stored or deflated"):
+    with pytest.raises(DataLossError, match="a compression other than stored or deflated"):
         unpacked(with_archive(content, zipfile.ZIP_BZIP2, bytes(1 << 24)), "it")
     with pytest.raises(DataLossError, match="more than 10000 associated files"):
         unpacked(with_archive(content, zipfile.ZIP_STORED, b"", 10_001), "it")
@@ -353,7 +357,7 @@ def test_damaged_metadata(model: Any, tmp_path: Path) -> None:
     (tmp_path / "assets.extra" / "tflite_metadata.json").write_text("{}")
     tf.saved_model.save(model, tmp_path / "saved")
     (tmp_path / "assets.extra").rename(tmp_path / "saved" / "assets.extra")
-    with pytest.raises(DataLossError, match=r"no metadata of a \.tflite file"):
+    with pytest.raises(DataLossError, match=r"not the metadata of a \.tflite file"):
         lite.export(tmp_path / "saved", verify=False)
 
 

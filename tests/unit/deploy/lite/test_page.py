@@ -157,7 +157,7 @@ def test_without_the_runtime_nothing_is_written(model: Any, tmp_path: Path) -> N
 
 def test_another_version_of_the_package(model: Any, tmp_path: Path, modules: Path) -> None:
     (modules / "@litertjs" / "core" / "dist" / "index.js").write_text("import 'x';")
-    with pytest.raises(InternalError, match="this version is not known here"):
+    with pytest.raises(InternalError, match="this version is not supported"):
         lite.export(model, web=tmp_path / "page", web_runtime=modules)
 
 

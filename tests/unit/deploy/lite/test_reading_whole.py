@@ -107,7 +107,7 @@ def test_an_lstm_of_whole_numbers_is_rounded_where_litert_rounds(changes: dict[s
 
 
 def test_an_lstm_that_litert_does_not_run_is_refused() -> None:
-    with pytest.raises(UnimplementedError, match="activation is not tanh"):
+    with pytest.raises(UnimplementedError, match="activation must be tanh"):
         functions_of(lstm_file(fused_activation_function=1), "the file")
 
 
@@ -160,7 +160,7 @@ def test_svdf_remembers_from_run_to_run(is_whole: bool, rank: int) -> None:
 
 def test_svdf_with_another_batch_than_it_remembers_is_refused() -> None:
     content = svdf_file(is_whole=False, rank=1, bias=False)
-    with pytest.raises(UnimplementedError, match="it remembers 2 rows, and is given any number"):
+    with pytest.raises(UnimplementedError, match="its memory has 2 rows, its input unknown"):
         functions_of(content, "the file", any_batch=True)
 
 
@@ -168,5 +168,5 @@ def test_svdf_without_a_state_is_damaged() -> None:
     inputs: list[Tensor | None] = [tensor("x", 2, 4), tensor("f", data=np.ones((3, 4), np.float32))]
     inputs += [tensor("t", data=np.ones((3, 5), np.float32)), None, tensor("s", 2, 15)]
     content = file_of("SVDF", inputs, [tensor("out", 2, 3)], {"rank": 1})
-    with pytest.raises(DataLossError, match="is no state of a known size"):
+    with pytest.raises(DataLossError, match="must be a state tensor of known size"):
         functions_of(content, "the file")

@@ -210,11 +210,11 @@ def test_what_of_whole_numbers_is_not_written() -> None:
     examples = [bounded(10, 6, 3), bounded(10, 4), bounded(10, 4)]
     report = export(model, int8_static=dict(zip(names, examples, strict=True)), fused_lstm=True)
     assert report.precision is not None
-    assert report.precision.stayed[LSTM] == ("its first state is given", 1)
+    assert report.precision.stayed[LSTM] == ("its initial state is not zero", 1)
     one = model_of(layers.LSTM(4))
     report = export(one, int16_static={"inputs": bounded(10, 6, 3)}, fused_lstm=True)
     assert report.precision is not None
-    assert report.precision.stayed[LSTM] == ("of 16 bits it is not written", 1)
+    assert report.precision.stayed[LSTM] == ("it is not written in 16 bits", 1)
 
 
 def test_without_being_asked_for_it_is_a_loop_that_everything_loads() -> None:

@@ -69,7 +69,7 @@ def test_the_kind_of_answer_stays_in_a_saved_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({METADATA: b"no flexbuffer at all"}, "is no map of SignatureDefs"),
+        ({METADATA: b"no flexbuffer at all"}, "must be a map of SignatureDefs"),
         (signature_defs(a=signature_def({"x": "z:0"}, {"y": "y"})), r"for tensor 'z:0'; .*\['x'\]"),
         (signature_defs(a=signature_def({}, {"y": "y"})), "names 0 of 1 inputs, by 0 names"),
         (
@@ -201,7 +201,7 @@ def test_records_are_parsed(first: bool) -> None:
     assert found["a"].tolist() == [[1.5], [0.0]]
     assert found["b"].tolist() == [[b"none"], [b"hi"]]
     damaged = file_of("CUSTOM", list(inputs[:-1]), outs, custom=name, payload=payload)
-    with pytest.raises(DataLossError, match="do not fit its inputs and outputs"):
+    with pytest.raises(DataLossError, match="do not match its inputs and outputs"):
         functions_of(damaged, "the file")
 
 

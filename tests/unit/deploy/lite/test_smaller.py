@@ -124,7 +124,7 @@ def test_a_recurrent_layer_that_stays_float32_is_told() -> None:
     rows = np.random.default_rng(0).standard_normal((20, 7, 5)).astype(np.float32)
     report = export(model, verify=False, int8_static={"seq": rows})
     assert report.precision is not None
-    told = "loops and branches, recurrent layers among them, stay as they are inside"
+    told = "loops and branches, including recurrent layers, are not quantised"
     assert report.precision.stayed["WHILE"] == (told, 2)
 
 
@@ -133,13 +133,13 @@ def test_examples_that_do_not_fit_are_refused(digits: Path) -> None:
         export(digits, int8_static={"picture": pictures()})
     with pytest.raises(NotFoundError, match="no calibration file"):
         export(digits, int8_static="nowhere.npz")
-    with pytest.raises(InvalidArgumentError, match="goes with int8_static"):
+    with pytest.raises(InvalidArgumentError, match="needs int8_static"):
         export(digits, input_type="int8")
-    with pytest.raises(InvalidArgumentError, match="goes with int16_static"):
+    with pytest.raises(InvalidArgumentError, match="needs int16_static"):
         export(digits, int8_static={"image": pictures()}, input_type="int16")
     with pytest.raises(InvalidArgumentError, match="must be float32, int8, uint8 or int16"):
         export(digits, int16_static={"image": pictures()}, input_type="int32")
-    with pytest.raises(InvalidArgumentError, match="one precision; got int8_static and int16"):
+    with pytest.raises(InvalidArgumentError, match="one precision, got int8_static and int16"):
         export(digits, int8_static={}, int16_static={})
     with pytest.raises(InvalidArgumentError, match="one precision"):
         export(digits, float16=True, int8=True)

@@ -18,42 +18,44 @@ from unit.deploy.onnx.one_op import Array, arguments, function_of, run_model
 # What ONNX cannot express, although every argument but the first is written into the model.
 REFUSALS = {
     "Add": "strings needs opset 20",
-    "AsString": "ONNX writes numbers in its own way",
-    "BatchMatrixTriangularSolve": "broadcast against the right|are as many as the right sides",
-    "BroadcastGradientArgs": "how many axes the shapes have must be known",
-    "Bincount": "whether there are weights must be known",
-    "ConcatOffset": "how many axes the shapes have must be known",
+    "AsString": "ONNX formats numbers differently",
+    "BatchMatrixTriangularSolve": "its matrices are broadcast|batch shapes of both operands",
+    "BroadcastGradientArgs": "the lengths of the shapes must be known",
+    "Bincount": "the number of weights must be known",
+    "ConcatOffset": "the lengths of the shapes must be known",
     "CTCGreedyDecoder": "the number of classes must be known",
-    "Cumprod": "the size of the axis must be known",
-    "Cumsum": "a scalar has no axis",
-    "CumulativeLogsumexp": "the size of the axis must be known",
-    "DataFormatVecPermute": "how many rows x has must be known",
-    "DenseBincount": "whether there are weights must be known",
-    "RaggedBincount": "whether there are weights must be known",
-    "SparseBincount": "how many axes there are must be known|whether there are weights must be",
+    "Cumprod": "the axis size must be known",
+    "Cumsum": "its input must not be a scalar",
+    "CumulativeLogsumexp": "the axis size must be known",
+    "DataFormatVecPermute": "the first size of x must be known",
+    "DenseBincount": "the number of weights must be known",
+    "RaggedBincount": "the number of weights must be known",
+    "SparseBincount": "the rank of its input must be known|the number of weights must be",
     "Equal": "strings needs opset 19",
-    "Einsum": "a letter stands twice",
-    "GatherNd": "how long the rows of indices",
-    "ScatterNd": "how long the rows of indices",
-    "TensorScatterUpdate": "how long the rows of indices",
+    "Einsum": "an index occurs twice",
+    "GatherNd": "the last size of indices",
+    "ScatterNd": "the last size of indices",
+    "TensorScatterUpdate": "the last size of indices",
     "ListDiff": "strings needs opset 19",
-    "LowerBound": "ONNX has no order of",
-    "MatrixTriangularSolve": "broadcast against the right sides|are as many as the right sides",
-    "Mfcc": "how many frequencies there are must be known",
+    "LowerBound": "ONNX cannot compare",
+    "MatrixTriangularSolve": "its matrices are broadcast|batch shapes of both operands",
+    "Mfcc": "the number of frequencies must be known",
     "NotEqual": "strings needs opset 19",
-    "StringLower": "letters of other scripts",
+    "StringLower": "the case of other scripts",
     "StringSplitV2": "without a separator|means no limit",
-    "StringUpper": "letters of other scripts",
-    "UnravelIndex": "how many axes there are must be known",
-    "UpperBound": "ONNX has no order of",
+    "StringUpper": "the case of other scripts",
+    "UnravelIndex": "the length of dims must be known",
+    "UpperBound": "ONNX cannot compare",
 }
 REFUSALS.update(
     dict.fromkeys(
-        ("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"), "how many layers, units and inputs there are"
+        ("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"), "the numbers of layers, units and inputs"
     )
 )
-_WINDOW = "the (size of the window|number of channels|shape of the filter) must be known"
-_SPARSE = "how many axes .* must be known"
+_WINDOW = (
+    "the (window's size|size of the window|number of channels|shape of the filter) must be known"
+)
+_SPARSE = "the rank of .* must be known"
 REFUSALS.update(
     dict.fromkeys(
         (
@@ -86,7 +88,7 @@ REFUSALS.update(
             "RandomUniformInt",
             "TruncatedNormal",
         ),
-        "draws other numbers in every run",
+        "draws random numbers",
     )
 )
 FOR_ALL = "the rank of|needs opset|has no kernel of"

@@ -113,7 +113,7 @@ def test_smaller_forms_are_made_of_it() -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("y", "no input; the inputs are: x"), ("x", r"(?s)float32\[\?, 3\].*Try: shapes=")],
+    [("y", "not an input; the inputs are: x"), ("x", r"(?s)float32\[\?, 3\].*Try: shapes=")],
 )
 def test_what_cannot_be_turned_is_said(name: str, problem: str) -> None:
     with pytest.raises(InvalidArgumentError, match=problem):

@@ -85,7 +85,7 @@ def test_digits_that_are_cut_off_are_refused() -> None:
     def net(x: Any) -> Any:
         return op("Cast", x, DstT=tf.bfloat16, Truncate=True)
 
-    with pytest.raises(UnimplementedError, match="digits are cut off; ONNX rounds"):
+    with pytest.raises(UnimplementedError, match="it truncates digits, but ONNX rounds"):
         export(traced(net, TensorSpec([None], np.float32, name="x")))
 
 

@@ -287,7 +287,7 @@ def test_what_follows_a_refused_op_is_looked_at_too() -> None:
         return op("Ndtri", op("AddV2", x, drawn))
 
     message = refused(net, X)
-    assert "allow_random=True (--allow-random) has ONNX Runtime draw them" in message
+    assert "allow_random=True (--allow-random) lets ONNX Runtime draw them" in message
     assert NO_ONNX["Ndtri"] in message
 
 
@@ -338,7 +338,7 @@ def test_weights_that_are_nan_are_refused() -> None:
     values = bad.numpy().copy()
     values[1, 1] = np.nan
     bad.assign(values)
-    with pytest.raises(errors.InvalidArgumentError, match="holds 1 NaN among its 6 numbers"):
+    with pytest.raises(errors.InvalidArgumentError, match="holds 1 NaN among its 6 elements"):
         export(traced(lambda x: op("MatMul", x, bad), X))
 
 

@@ -100,5 +100,5 @@ def test_texts_of_unknown_sizes_are_refused() -> None:
         return tf.while_loop(lambda i, *_: i < count, body, (0, made))[1].stack()
 
     spec = tf.TensorSpec([None, None], tf.string, "x")
-    with pytest.raises(UnimplementedError, match="must be known before the first is written"):
+    with pytest.raises(UnimplementedError, match="must be known before the first one is written"):
         export(tf.function(texts).get_concrete_function(spec))

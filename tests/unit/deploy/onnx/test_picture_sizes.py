@@ -65,7 +65,7 @@ def test_a_rank_that_only_a_sample_tells_is_declared_and_said() -> None:
         autograph=False,
     )
     concrete = function.get_concrete_function()
-    with pytest.raises(NotImplementedError, match="or sample= with inputs of the kind to come"):
+    with pytest.raises(NotImplementedError, match="or sample= with typical inputs"):
         export(concrete)
     x = np.arange(6, dtype=np.float32)
     report = export(concrete, sample={"x": x, "shape": np.int32([2, 3])})
@@ -90,7 +90,7 @@ def _by_segments(x: Any, shape: Any) -> Any:
 def test_ranks_of_values_inside_are_told_by_a_sample(function: Any) -> None:
     specs = [tf.TensorSpec([None], name="x"), tf.TensorSpec([None], tf.int32, name="shape")]
     concrete = tf.function(function, specs, autograph=False).get_concrete_function()
-    with pytest.raises(NotImplementedError, match="sample= with inputs of the kind to come"):
+    with pytest.raises(NotImplementedError, match="sample= with typical inputs"):
         export(concrete)
     x = np.arange(12, dtype=np.float32)
     report = export(concrete, sample={"x": x, "shape": np.int32([3, 4])})

@@ -110,7 +110,7 @@ def test_a_model_that_draws_nothing_is_compared_as_ever() -> None:
     report = export(traced, allow_random=True)
     assert report.drawn == ()
     assert report.largest_difference == 0
-    with pytest.raises(InvalidArgumentError, match="allow_random goes with float32"):
+    with pytest.raises(InvalidArgumentError, match="allow_random needs float32"):
         export(traced, allow_random=True, float16=True)
 
 

@@ -100,9 +100,9 @@ def test_another_failure_is_reported_too(tmp_path: Path) -> None:
 
 
 def test_a_report_in_another_form_is_refused_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=r"ends in \.json or \.md"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"must end in \.json or \.md"):
         told(tmp_path / "report.txt")
-    with pytest.raises(errors.NotFoundError, match="no folder for the report"):
+    with pytest.raises(errors.NotFoundError, match=r"folder of report .* does not exist"):
         told(tmp_path / "missing" / "report.md")
 
 

@@ -153,7 +153,7 @@ def test_golden_networks_have_every_form(
 
 
 def test_one_precision_at_a_time(folder: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="one precision; got float16 and int8"):
+    with pytest.raises(InvalidArgumentError, match="one precision, got float16 and int8"):
         export(folder, float16=True, int8=True)
 
 
@@ -182,7 +182,9 @@ def test_values_inside_that_float16_cannot_hold_are_named() -> None:
     spec = tf.TensorSpec([None, 64], tf.float32, name="x")
     variant = export(concrete.get_concrete_function(spec), float16=True).variant
     assert variant is not None
-    assert "values inside are infinite where the processor computes in float16" in variant.notes[0]
+    assert (
+        "intermediate values are infinite on processors that compute in float16" in variant.notes[0]
+    )
     tame = Dense()
     assert export(tame.serve.get_concrete_function(), float16=True).variant.notes == ()
 
@@ -226,9 +228,9 @@ def test_every_example_is_used_once(rows: int) -> None:
     ("arrays", "message"),
     [
         ({"z": np.ones((4, 64), "f")}, r"must have the inputs \['x'\], got \['z'\]"),
-        ({"x": np.ones((4, 63), "f")}, r"has shape \[4, 63\]; wanted"),
+        ({"x": np.ones((4, 63), "f")}, r"has shape \[4, 63\]; must be"),
         ({"x": np.ones(64, "f")}, r"has shape \[64\]"),
-        ({"x": np.array([["a"] * 64])}, "is <U1; wanted float32"),
+        ({"x": np.array([["a"] * 64])}, "is <U1; must be float32"),
         ({"x": np.ones((0, 64), "f")}, "at least one"),
     ],
 )

@@ -110,7 +110,7 @@ def test_where_the_runtime_is_looked_for(
 
 
 def test_without_the_runtime_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="onnxruntime-web is not in"):
+    with pytest.raises(NotFoundError, match="onnxruntime-web was not found in"):
         export(
             program.get_concrete_function(),
             tmp_path / "m.onnx",
@@ -146,7 +146,7 @@ def test_labels_and_a_normalization_are_in_it(tmp_path: Path, runtime: Path) -> 
 
 
 def test_labels_without_a_page(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="labels and a normalization are of the page"):
+    with pytest.raises(InvalidArgumentError, match="labels and normalization need a page"):
         export(program.get_concrete_function(), tmp_path / "m.onnx", labels=["a", "b", "c"])
 
 

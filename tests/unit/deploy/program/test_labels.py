@@ -52,7 +52,7 @@ def test_those_that_are_given(tmp_path: Path) -> None:
         (["a", "b"], "2 labels .a, b..*no output whose last axis has as many"),
         ({"scores": ["a"]}, r"1 labels.*scores float32\[\?, 3\]"),
         ({"other": ["a"]}, "for the output 'other'; there are scores, boxes, names"),
-        ([1, 2, 3], "labels must be texts"),
+        ([1, 2, 3], "labels must be strings"),
     ],
 )
 def test_labels_that_do_not_fit(given: Any, message: str) -> None:

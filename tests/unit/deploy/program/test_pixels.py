@@ -70,7 +70,7 @@ def test_what_is_given_counts() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"y": PIXELS}, r"of \['y'\], which no input is"),
+        ({"y": PIXELS}, r"for \['y'\], which no input is"),
         (((0.0,), (0.0,)), "that is not 0"),
         (((0.0, 1.0), (1.0,)), "one for each channel"),
         ("nothing", "must be a mean and a standard deviation"),
@@ -85,5 +85,5 @@ def test_at_the_command_line() -> None:
     assert scaling_of("127.5:127.5") == ((127.5,), (127.5,))
     assert scaling_of("1,2,3:4") == ((1.0, 2.0, 3.0), (4.0,))
     for text in ("1", "1:2:3", "a:b", ""):
-        with pytest.raises(InvalidArgumentError, match="is MEAN:STD"):
+        with pytest.raises(InvalidArgumentError, match="must be MEAN:STD"):
             scaling_of(text)

@@ -79,7 +79,7 @@ def test_a_model_or_file_that_is_not_there(rowwise: Path, tmp_path: Path) -> Non
     (tmp_path / "x.npy").write_bytes(b"")
     np.save(tmp_path / "x.npy", np.array([{}], object))
     answer = pinnace("score", rowwise, *command, tmp_path / "x.npy")
-    assert "pickled objects, which may run code and are not read" in answer.err
+    assert "pickled objects, which may run code and are refused" in answer.err
 
 
 def test_another_format_than_the_name_says(rowwise: Path, tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def test_shares_are_read_from_flag_and_environment(
     ("text", "environment", "said"),
     [
         ("3", {}, "must be I/N"),
-        ("4/4", {}, "shares are counted from 0"),
+        ("4/4", {}, "must be below 4, got 4"),
         ("auto", {}, "neither JOB_COMPLETION_INDEX"),
-        ("auto", {"JOB_COMPLETION_INDEX": "2"}, "nothing says how many"),
-        ("auto/2", {"JOB_COMPLETION_INDEX": "2"}, "share 2 is not one of 2"),
+        ("auto", {"JOB_COMPLETION_INDEX": "2"}, "but not the number"),
+        ("auto/2", {"JOB_COMPLETION_INDEX": "2"}, "must be below 2, got 2"),
         ("auto/2", {"JOB_COMPLETION_INDEX": "x"}, "has no number"),
     ],
 )

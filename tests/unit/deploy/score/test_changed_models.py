@@ -69,9 +69,9 @@ def test_who_begins_late_does_not_score_with_another(tmp_path: Path) -> None:
     model, other = save(tmp_path / "m", 2.0), save(tmp_path / "other", 3.0)
     plan = plan_run(settings_of(tmp_path, model))
     overwrite(model, other)
-    with pytest.raises(FailedPreconditionError, match="was changed while it scored"):
+    with pytest.raises(FailedPreconditionError, match="was changed during the run"):
         run_plan(plan)
-    with pytest.raises(FailedPreconditionError, match="was changed while it scored"):
+    with pytest.raises(FailedPreconditionError, match="was changed during the run"):
         run_plan(plan, workers=2)
     assert [one.name for one in (tmp_path / "out").iterdir()] == ["_score.json"]
 
@@ -88,7 +88,7 @@ def test_a_mapped_file_that_changes_ends_the_run(tmp_path: Path) -> None:
     parts = plan_run(settings).parts
     assert scorer.score(parts[0]).rows == ROWS
     overwrite(files[0], files[1])
-    with pytest.raises(FailedPreconditionError, match="was changed while it scored"):
+    with pytest.raises(FailedPreconditionError, match="was changed during the run"):
         scorer.score(parts[1])
     there = sorted(one.name for one in (tmp_path / "out").iterdir())
     assert there == ["0.parquet", "_score.json"]

@@ -156,7 +156,7 @@ def test_outputs_that_are_not_one_for_each_row_are_refused_by_name(tmp_path: Pat
 
 BAD = [
     ('{"x": [1, 2, 3, 4]}', None),
-    ('{"x": [1, 2, 3]}', "column 'x': its shape is [3], not that of float32[4]"),
+    ('{"x": [1, 2, 3]}', "column 'x': its shape is [3], must be float32[4]"),
     ('{"x": [1, 2, 3, "four"]}', "column 'x': [1, 2, 3, 'four'] is no float32"),
     ('{"x": [1, 2, 3, null]}', "column 'x': a value in it is missing"),
     ('{"y": [1, 2, 3, 4]}', "it has no 'x'; it has: y"),

@@ -66,7 +66,7 @@ def test_other_flags_are_refused(
     before = visible_files(tmp_path / "out")
     answer = pinnace(*arguments(rowwise, tmp_path, *flags))
     assert answer.code == 1
-    assert f"holds results of another run: {said}" in answer.err
+    assert f"holds results of a different run: {said}" in answer.err
     assert "Try: the same model and flags, or another --output" in answer.err
     assert visible_files(tmp_path / "out") == before
 
@@ -86,7 +86,7 @@ def test_another_model_is_refused_and_a_copy_is_the_same(rowwise: Path, tmp_path
     weights.write_bytes(weights.read_bytes() + b"\x00")
     answer = pinnace(*arguments(other, tmp_path))
     assert answer.code == 1
-    assert "holds results of another run: MODEL was" in answer.err
+    assert "holds results of a different run: MODEL was" in answer.err
 
 
 def test_batch_size_and_shares_may_change(rowwise: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_files_of_others_are_not_taken_for_results(rowwise: Path, tmp_path: Path
     write_parquet(tmp_path / "out" / "1.parquet", {"x": rows_of(1)})
     answer = pinnace(*arguments(rowwise, tmp_path))
     assert answer.code == 1
-    assert "1.parquet is there already, and no run of `pinnace score` made it" in answer.err
+    assert "1.parquet exists, and was not written by `pinnace score`" in answer.err
     into_itself = pinnace(
         *("score", rowwise, "--input", tmp_path / "data/*", "--output", tmp_path / "data")
     )

@@ -48,7 +48,7 @@ def test_results_stand_under_their_keys(store: Any, rowwise: Path, tmp_path: Pat
     again = pinnace(*command, "--output", "memory://bucket/out", "--rows-per-part", "12", "--json")
     assert json.loads(again.out)["skipped"] == 5
     refused = pinnace(*command, "--output", "memory://bucket/out")
-    assert "holds results of another run: --rows-per-part was 12" in refused.err
+    assert "holds results of a different run: --rows-per-part was 12" in refused.err
     del tmp_path
 
 

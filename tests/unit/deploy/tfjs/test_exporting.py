@@ -196,9 +196,9 @@ def test_a_refusal_names_the_line_that_called_the_op(tmp_path: Path) -> None:
     [
         (lambda x: tf.cast(x, tf.uint8), "to uint8, which TensorFlow.js does not have"),
         (lambda x: tf.random.normal([4]) + x, "allow_random=True"),
-        (lambda x: tf.cast(x, tf.int64) + (1 << 40), "holds 1099511627776, beyond int32"),
+        (lambda x: tf.cast(x, tf.int64) + (1 << 40), "has 1099511627776, beyond int32"),
         (lambda x: tf.image.resize(x[None, :, None, None], [2, 2], "bicubic"), "ResizeBicubic"),
-        (lambda x: tf.strings.as_string(x), "works on strings"),
+        (lambda x: tf.strings.as_string(x), "processes strings"),
         (lambda x: tf.quantization.fake_quant_with_min_max_vars(x, 0.0, 1.0), "leaves out"),
     ],
 )
@@ -303,9 +303,9 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     ("options", "kind", "told"),
     [
         ({"quantize": "int4"}, InvalidArgumentError, "quantize must be one of float16"),
-        ({"shard_bytes": 10}, InvalidArgumentError, "from 1024 on"),
+        ({"shard_bytes": 10}, InvalidArgumentError, "at least 1024"),
         ({"runtime": "/nowhere"}, NotFoundError, "npm install"),
-        ({"report": "x.txt"}, InvalidArgumentError, r"ends in \.json or \.md"),
+        ({"report": "x.txt"}, InvalidArgumentError, r"must end in \.json or \.md"),
     ],
 )
 def test_wrong_options(tmp_path: Path, options: Any, kind: type[Exception], told: str) -> None:
@@ -322,7 +322,7 @@ def test_that_nothing_was_verified_is_said(
         report = tfjs.export(MODELS / "keras_mlp" / "model", tmp_path / "m")
     assert not report.verified
     assert [record.message for record in caplog.records].count(f"export: {report.lines()[1]}") == 1
-    assert "not verified: Node with @tensorflow/tfjs is not there" in report.lines()[1]
+    assert "not verified: Node with @tensorflow/tfjs was not found" in report.lines()[1]
 
 
 def test_the_command_writes_a_report(tmp_path: Path) -> None:

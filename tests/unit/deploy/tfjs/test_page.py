@@ -141,7 +141,7 @@ def test_layers_have_one_too(tmp_path: Path, modules: Path, kind: Any) -> None:
 
 
 def test_layers_without_a_page_take_no_labels(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="labels and a normalization are of the page"):
+    with pytest.raises(InvalidArgumentError, match="labels and normalization need a page"):
         tfjs.export_layers(layers_model(), tmp_path / "web", labels=["a"], verify=False)
 
 
@@ -170,7 +170,7 @@ def test_what_it_refuses(tmp_path: Path, modules: Path) -> None:
         export(waves.get_concrete_function(), tmp_path / "web", modules)
     with pytest.raises(NotFoundError, match="npm install @tensorflow/tfjs"):
         export(program.get_concrete_function(), tmp_path / "web", tmp_path / "none" / "x")
-    with pytest.raises(InvalidArgumentError, match="labels and a normalization are of the page"):
+    with pytest.raises(InvalidArgumentError, match="labels and normalization need a page"):
         tfjs.export(program.get_concrete_function(), tmp_path / "web", labels=["a"], verify=False)
 
     @tf.function(input_signature=[tf.TensorSpec([2], name="x")])

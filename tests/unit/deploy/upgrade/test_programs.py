@@ -168,7 +168,7 @@ def test_names_that_the_other_package_lacks_are_told() -> None:
     found = upgrade_program(text, Options(module="pinnace"))
     (told,) = found.findings[1:]
     assert (told.line, told.level) == (3, Level.WARNING)
-    assert told.what == "pinnace.tpu.experimental is not there."
+    assert told.what == "pinnace.tpu.experimental does not exist."
     assert "tf.tpu" in told.why
 
 

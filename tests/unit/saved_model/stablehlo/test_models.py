@@ -277,7 +277,7 @@ def test_a_call_of_code_from_outside_is_refused_by_its_name(tmp_path: Path) -> N
     folder = changed(tmp_path, "jax_linear_algebra", b"lapack_spotrf_ffi", b"somebody_elses_op")
     with pytest.raises(
         tf.errors.UnimplementedError,
-        match=r"(?s)saved_model.pb: function .*'somebody_elses_op' is code outside of the module",
+        match=r"(?s)saved_model.pb: function .*'somebody_elses_op' is code outside the module",
     ):
         asked(folder, arrays_of("jax_linear_algebra")[0])
 
@@ -294,7 +294,7 @@ def test_an_op_of_another_dialect_is_refused_by_its_name(tmp_path: Path) -> None
         ("version", "version 3; 4 is the oldest"),
         ("dim_args_spec", "sizes as arguments"),
         ("Tin", r"the module takes \['float32'\], its node says \['int32'\]"),
-        ("module", "the bytes are no MLIR bytecode"),
+        ("module", "the bytes are not MLIR bytecode"),
     ],
 )
 def test_another_node_is_refused(tmp_path: Path, attribute: str, error: str) -> None:

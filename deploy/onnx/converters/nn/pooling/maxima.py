@@ -1,4 +1,4 @@
-"""The largest element of each window, and its gradient (saliency, integrated gradients)."""
+"""Max pooling and its gradient (for saliency, integrated gradients)."""
 
 from collections.abc import Sequence
 
@@ -9,19 +9,19 @@ from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.graph import Value
 from pinnace.framework import dtypes
 
-# ONNX Runtime adds none that are narrower.
+# Narrower types have no addition in ONNX Runtime.
 _SUMS = {dtypes.float64, dtypes.float32, dtypes.int64, dtypes.int32}
 
 
 @converts("MaxPool", "MaxPool3D")
 def max_pool(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """MaxPool; paddings are never the largest."""
+    """MaxPool; padding is never the largest."""
     return pooled(g, call, "MaxPool", 1, x, call.attr("ksize"), call.attr("strides"))[0]
 
 
 @converts("MaxPoolV2", constants=("ksize", "strides"))
 def max_pool_v2(g: GraphBuilder, call: NodeView, x: Value, ksize: Value, strides: Value) -> Value:
-    """MaxPool; window and step are attributes in ONNX."""
+    """MaxPool; window and strides are attributes in ONNX."""
     del ksize, strides
     window = [int(n) for n in call.needed(1, "ksize")]
     steps = [int(n) for n in call.needed(2, "strides")]
@@ -30,7 +30,7 @@ def max_pool_v2(g: GraphBuilder, call: NodeView, x: Value, ksize: Value, strides
 
 @converts("MaxPoolGrad")
 def max_pool_grad(g: GraphBuilder, call: NodeView, x: Value, y: Value, dy: Value) -> Value:
-    """Zeros, and dy added at the places of the maxima: of equal ones the first, as in ONNX."""
+    """Zeros with dy added at the maxima: among equal ones at the first, as in ONNX."""
     del y
     return _spread(g, call, x, dy, call.attr("ksize"), call.attr("strides"))
 
@@ -39,7 +39,7 @@ def max_pool_grad(g: GraphBuilder, call: NodeView, x: Value, y: Value, dy: Value
 def max_pool_grad_v2(
     g: GraphBuilder, call: NodeView, x: Value, y: Value, dy: Value, ksize: Value, strides: Value
 ) -> Value:
-    """The same; window and step are attributes in ONNX."""
+    """MaxPoolGrad with window and strides as inputs, which are attributes in ONNX."""
     del y, ksize, strides
     window = [int(n) for n in call.needed(3, "ksize")]
     steps = [int(n) for n in call.needed(4, "strides")]
@@ -54,7 +54,7 @@ def _spread(
     ksize: Sequence[int],
     strides: Sequence[int],
 ) -> Value:
-    """ScatterElements of all of dy, at places that count [n, c, h, w]."""
+    """ScatterElements of all of dy, at flat indices of [n, c, h, w]."""
     _, places = pooled(g, call, "MaxPool", 2, x, ksize, strides)
     last = call.attr("data_format") == "NHWC"
     wider = dtypes.float32 if dy.dtype.is_floating else dtypes.int64

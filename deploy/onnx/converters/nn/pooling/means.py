@@ -1,4 +1,4 @@
-"""The mean of each window."""
+"""Average pooling."""
 
 from pinnace.deploy.onnx.converters.nn.pooling.windows import pooled
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -9,5 +9,5 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("AvgPool", "AvgPool3D")
 def avg_pool(g: GraphBuilder, call: NodeView, x: Value) -> Value:
-    """AveragePool; paddings are not counted."""
+    """AveragePool; padding is not counted."""
     return pooled(g, call, "AveragePool", 1, x, call.attr("ksize"), call.attr("strides"))[0]

@@ -1,4 +1,4 @@
-"""The largest element of each window, and where it is."""
+"""Max pooling with indices."""
 
 from pinnace.deploy.onnx.converters.nn.pooling.windows import pooled
 from pinnace.deploy.onnx.converters.node_view import NodeView
@@ -9,7 +9,7 @@ from pinnace.deploy.onnx.ir.graph import Value
 
 @converts("MaxPoolWithArgmax")
 def max_pool_with_argmax(g: GraphBuilder, call: NodeView, x: Value) -> tuple[Value, Value]:
-    """MaxPool; its places count [n, c, h, w], ours [h, w, c] or [n, h, w, c]."""
+    """MaxPool; its indices count [n, c, h, w], those of TensorFlow [h, w, c] or [n, h, w, c]."""
     largest, places = pooled(g, call, "MaxPool", 2, x, call.attr("ksize"), call.attr("strides"))
     there = g.transpose(places, [0, 2, 3, 1])
     area = g.scalar(g.op("ReduceProd", g.shape_of(x, 1, 3), keepdims=1))

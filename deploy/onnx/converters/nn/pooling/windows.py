@@ -1,4 +1,4 @@
-"""The largest or the mean of each window."""
+"""Pooling operators."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ def pooled(
     ksize: Sequence[int],
     strides: Sequence[int],
 ) -> tuple[Value, ...]:
-    """A pooling operator with the windows, strides and padding of the node."""
+    """A pooling operator with the node's windows, strides and padding."""
     last = (
         str(call.attr("data_format")).endswith("C") if "data_format" in call.node.op.attrs else True
     )
     taps = layouts.inner(ksize, last)
     if {ksize[0], ksize[-1 if last else 1]} != {1}:
-        call.fail(f"windows over batch or channels: {list(ksize)}")
+        call.fail(f"its windows must be 1 for batch and channels, got {list(ksize)}")
     window = layouts.window_of(call, list(x.shape), taps, strides)
     attrs = window.attributes
     if kind == "AveragePool":
