@@ -164,12 +164,13 @@ def _place(node: Any, depth: int) -> int | None:
 def _compared_sizes(value: Value, depth: int) -> Array | None:
     """Whether two sizes are equal because both are the same axis of one tensor, of any length."""
     node = value.node
-    if node.op.name not in {"Equal", "NotEqual"} or value.shape.rank != 0:
+    is_equal = node.op.name == "Equal"
+    if not (is_equal or node.op.name == "NotEqual") or value.shape.rank != 0:
         return None
     one, other = (_origin(side, depth - 1) for side in node.inputs)
     if one is None or other is None or one[0] is not other[0] or one[1] != other[1]:
         return None
-    return np.array(node.op.name == "Equal")
+    return np.array(is_equal)
 
 
 def _origin(value: Value, depth: int) -> tuple[Value, int] | None:

@@ -18,6 +18,7 @@ from pinnace.ops import registry
 
 # Module of pinnace -> why it may.
 KNOWN = {
+    "engine.codegen.plan_rows": "ops that keep rows apart, and their inputs that are shapes",
     "engine.passes.shortcuts": "ops that join and ops that cut: which pair cancels",
     "graph.codec.opaque": "names that ops of XLA share with others",
     "keras.saving.older_weights": "layers, which have the names of ops",

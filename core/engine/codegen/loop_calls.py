@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError, is_elementwise
 from pinnace.engine.codegen.iteration import Iteration
-from pinnace.engine.codegen.watching import ITERATIONS
+from pinnace.engine.codegen.watching import ITERATIONS, plans_of_loop
 from pinnace.framework import dtypes
 from pinnace.ops.state.list_values import TensorList, handle_of_list, list_of_rows
 
@@ -53,7 +52,7 @@ class LoopCall:
     ) -> None:
         self._writer, self._node, self._name = writer, node, name
         self._values = [_own_rows(value) for value in values]
-        test, body = (late.plan_of(node.attrs[which].graph) for which in ("cond", "body"))
+        test, body = plans_of_loop(node)
         with np.errstate(all="ignore"):
             try:
                 watched = body.source.recording()(self._values)

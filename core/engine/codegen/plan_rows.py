@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pinnace import late
 from pinnace.engine.codegen.array_steps import UnsupportedError, flips
 from pinnace.engine.codegen.loop_rows import work_of
 from pinnace.engine.codegen.strides import key_of
+from pinnace.engine.codegen.watching import plans_of_loop
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 
@@ -229,7 +229,7 @@ class PlanRows:
 
     def _loop(self, node: Node, count: int) -> None:
         """A loop whose iterations keep rows apart."""
-        test, body = (late.plan_of(node.attrs[which].graph) for which in ("cond", "body"))
+        test, body = plans_of_loop(node)
         record = body.source.recording()
         steps = [one.node for one in body.steps if one.node.outputs]
         with np.errstate(all="ignore"):

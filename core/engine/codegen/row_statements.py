@@ -19,6 +19,8 @@ from pinnace.engine.codegen.places import Place
 from pinnace.engine.codegen.strides import Part, contiguous, key_of, sliced
 from pinnace.engine.codegen.whole_numbers import WholeNumbers
 from pinnace.framework import dtypes
+from pinnace.ops.array.broadcasting import BROADCAST_TO
+from pinnace.ops.nn.softmaxes import SOFTMAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -290,7 +292,7 @@ _KINDS: dict[Callable[[RowStatements, Node], None], frozenset[DType]] = {
     RowStatements._repeat: _FLOATS | {dtypes.bool},
 }
 _SUM = ("sum", "{total}")
-_NAMED = {"BroadcastTo": RowStatements._repeat, "Softmax": RowStatements._softmax}
+_BY_OP = {BROADCAST_TO: RowStatements._repeat, SOFTMAX: RowStatements._softmax}
 
 
 def _function_of(op: OpDef) -> str:
@@ -322,7 +324,7 @@ def _writer(node: Node) -> Callable[[RowStatements, Node], None] | None:
         return RowStatements._function if function in UNARY else RowStatements._function_of_two
     if op.fuse_row is not None:
         return RowStatements._reduced
-    return _NAMED.get(op.name, total)
+    return _BY_OP.get(op, total)
 
 
 def has_statement(node: Node) -> bool:

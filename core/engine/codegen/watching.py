@@ -65,9 +65,18 @@ def _watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], d
     return values, counts
 
 
+def plans_of_loop(node: Node) -> tuple[Plan, Plan]:
+    """The plans of a loop's condition and body.
+
+    Args:
+        node: the loop.
+    """
+    return late.plan_of(node.attrs["cond"].graph), late.plan_of(node.attrs["body"].graph)
+
+
 def _looped(node: Node, values: Sequence[Array]) -> tuple[Sequence[Array], int]:
     """The loop variables at the end, and how many iterations there were."""
-    test, body = (late.plan_of(node.attrs[name].graph) for name in ("cond", "body"))
+    test, body = plans_of_loop(node)
     steps = [*test.steps, *body.steps]
     if not all(may_run_again(step.node) for step in steps):
         raise UnsupportedError("a loop with effects, or with a loop inside")
