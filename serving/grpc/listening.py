@@ -141,7 +141,7 @@ async def listening(
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)
-    # As many as would hold, each at its largest, what all requests may hold.
+    # As many messages of the largest size as fit in the limit for all requests.
     slow = max((settings.max_inflight_bytes or 2**40) // settings.max_body_bytes, 1)
     message_s = settings.body_timeout_s
     kind = acceleration.grpc_server() if on_core else None

@@ -51,7 +51,7 @@ class ModelService:
         }
 
     async def get_model_status(self, data: bytes, _: Context) -> bytes:
-        """Where the versions of a model stand."""
+        """The status of a model's versions."""
         message = parse(GetModelStatusRequest, data)
         response = GetModelStatusResponse()
         for status in self._repository.status(which_model(message.model_spec)):

@@ -35,7 +35,7 @@ class SharedMemoryService:
             f"{_SERVICE}SystemSharedMemoryStatus": self.system_status,
             f"{_SERVICE}SystemSharedMemoryRegister": self.system_register,
             f"{_SERVICE}SystemSharedMemoryUnregister": self.system_unregister,
-            # Of these, an empty message is the status, and what is to be forgotten.
+            # For these calls, an empty message is the correct status and the correct reply.
             f"{_SERVICE}CudaSharedMemoryStatus": self.cuda_nothing,
             f"{_SERVICE}CudaSharedMemoryUnregister": self.cuda_nothing,
             f"{_SERVICE}CudaSharedMemoryRegister": self.cuda_register,

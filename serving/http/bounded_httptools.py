@@ -12,7 +12,7 @@ from pinnace.serving.http.connections import MAX_HEADERS, MAX_PIPELINED, Bounded
 if TYPE_CHECKING:
     from typing import Any
 
-# What would change the protocol behind a request, and how long the connection lives.
+# Headers that would change the protocol of the connection, or how long it lives.
 _OF_THE_CONNECTION = frozenset({b"connection", b"upgrade", b"http2-settings", b"keep-alive"})
 
 

@@ -16,7 +16,7 @@ class StuckRuns:
     """Counts the abandoned runs of this process that do not end.
 
     Args:
-        repository: whose newest versions are asked.
+        repository: the repository, whose newest versions count.
     """
 
     def __init__(self, repository: Repository) -> None:

@@ -48,7 +48,7 @@ _INFER_PATH = re.compile(
 )
 _CLOSE = (b"connection", b"close")
 _HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\t]*?)[ \t]*")
-# What changes how a request is read or answered: httptools and the application know how.
+# Headers that change how a request is read or answered: these requests go to httptools.
 _COLD_HEADERS = frozenset(
     {
         b"connection",
@@ -337,7 +337,7 @@ class InferenceProtocol(BoundedHttpTools):
         if more == 0:
             if not exchanging.is_over:
                 self._exchanging = exchanging
-                # Not cut out of what came: a copy of it would cost what its header does.
+                # Pass the data with offsets: a slice would copy the body.
                 exchanging.start(data, exchanging.begun, None, end)
         elif more > 0:
             self._start(exchanging, data[end:-more])

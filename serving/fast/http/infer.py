@@ -74,7 +74,7 @@ class HotInfer(Infer):
             if not size or stop > len(body):
                 return super().decode(servable, body[begin:], headers)
             known = _understand(servable, header)
-        # Not a copy, of which a batch of requests would make many, to be copied again.
+        # A view: copies would add up in a batch, which is joined in one more copy.
         raw = memoryview(body)[stop:]
         encode = known.encode
         if len(raw) == known.raw_bytes:
