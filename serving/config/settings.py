@@ -49,7 +49,7 @@ class Settings:
             that is tagged `serve`.
         lite_files: the use of a `model.tflite` in a version's folder.
         model_config_file_poll_s: seconds between checks of that file; 0 reads it once.
-        version_weights: how requests that name no version are divided between versions.
+        version_weights: the shares of versions in requests that name no version.
         shadows: versions that get copies of requests and never answer.
         host: the address to listen on.
         rest_api_port: the HTTP port; 0 takes a free one.

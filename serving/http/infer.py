@@ -75,12 +75,12 @@ class Question:
     """A request without the bytes of its tensors.
 
     Attributes:
-        id: of the request, given back.
-        signature_name: which signature to run.
-        inputs: in the order of their bytes.
-        outputs: asked for; None for all.
-        is_binary: whether outputs that say nothing are sent as bytes.
-        sequence: where the request stands in one; None if in none.
+        id: the request's id, which is returned.
+        signature_name: the signature to run.
+        inputs: the inputs, in the order of their bytes.
+        outputs: the requested outputs; None for all.
+        is_binary: whether outputs are sent as bytes by default.
+        sequence: the request's position in a sequence; None if it is in none.
     """
 
     id: str | None

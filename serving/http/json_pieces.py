@@ -338,7 +338,7 @@ def _ignore_escaped(
 
     Args:
         block: bytes of the text.
-        quotes: which of them are quotes; modified.
+        quotes: the bytes that are quotes; modified.
         is_escaped: whether the first byte follows an odd number of backslashes.
 
     Returns:

@@ -28,7 +28,7 @@ class StuckRuns:
 
         found = GaugeMetricFamily(
             "pinnace:serving:stuck_runs",
-            "Runs that nobody waits for and that do not end.",
+            "Runs without waiting callers that do not end.",
             labels=("model_name", "version"),
         )
         for servable in self._repository.newest():
