@@ -72,8 +72,8 @@ class Product(NamedTuple):
     """A float32 vector that is an array times a factor, multiplied in float64 when it is written.
 
     Attributes:
-        array: of rank 1 or more.
-        factor: as `pieces` takes it.
+        array: an array of rank 1 or more.
+        factor: see `pieces`.
     """
 
     array: Array
