@@ -65,7 +65,7 @@ class _Input:
     name: str
     dtype: DType
     shape: tuple[int, ...]
-    size: int | None  # bytes after the header; None if the values stand in `data` or in memory
+    size: int | None  # bytes after the header; None if the values are in `data` or in memory
     data: Any
     place: TensorInRegion | None = None
 

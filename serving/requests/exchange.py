@@ -184,7 +184,7 @@ class Exchange:
         """Check that the server has room for another request.
 
         Raises:
-            UnavailableError: it has not; clients may retry.
+            UnavailableError: there is no room; clients may retry.
         """
         if self.in_flight > self.most_requests:
             raise UnavailableError(
