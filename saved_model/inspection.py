@@ -123,7 +123,7 @@ class ModelReport:
         writer: the library that wrote it, as far as the file tells.
         format: `TensorFlow 2` (with objects), `TensorFlow 1` or `frozen graph`.
         signatures: by name.
-        ops: of the functions that can be called, the most frequent first.
+        ops: the ops of the functions that can be called, the most frequent first.
         variables: by name.
         functions: by path.
         assets: by name.

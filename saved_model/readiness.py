@@ -52,7 +52,7 @@ class Readiness:
 
     Attributes:
         error: the error that `load` raises; empty if it loads.
-        signatures: of a model that loads, by name.
+        signatures: the signatures of a model that loads, by name.
     """
 
     error: str = ""

@@ -220,7 +220,7 @@ class SavedFunctions:
         """The tensor of an object that a function captures.
 
         Args:
-            number: of the object.
+            number: the object's number.
             where: the function, for errors.
         """
         with init_scope():

@@ -64,10 +64,10 @@ class Snapshot:
         tree: the objects, including variables: the content of the checkpoint.
         objects: every object by its number: those of the tree first, then functions, their traces,
             the signatures, captured constants.
-        children: of each object, name -> number.
+        children: the children of each object, name -> number.
         concrete: the number of each concrete function.
         signatures: by name.
-        captures: of each concrete function, the numbers of the objects bound to its last arguments.
+        captures: the numbers of the objects bound to each concrete function's last arguments.
         constants: captured tensors by number.
         variables: by number.
         assets: by number.

@@ -208,7 +208,7 @@ class MainGraph:
             name: the function's name.
             inputs: name -> reference and spec of a tensor to feed.
             outputs: name -> reference and declared spec, or None.
-            where: what declares it, for errors.
+            where: the place of the declaration, for errors.
             structure: input and output specs by name, if some are composite, else None.
 
         Raises:

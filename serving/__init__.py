@@ -1,14 +1,14 @@
 """A folder of SavedModels → a server that answers.
 
 `command` parses the flags and starts a `process` or several `workers`; `service` answers requests,
-and `client` sends them. A request passes down these folders and its reply up again:
+and `client` sends them. A request passes these folders from top to bottom, its reply back up:
 
 - `http`, `grpc`: fronts, which carry requests and replies; `web` is the page for people,
-- `messages`: the protobuf messages of requests, by whatever way they come,
-- `requests`: from a request to its reply, below every protocol,
+- `messages`: the protobuf messages of requests, independent of the protocol,
+- `requests`: from a request to its reply, independent of the protocol,
 - `models`: from a folder to the version that answers,
 - `running`: a version's calls, joined and run,
-- `observing`: who looks on: metrics, logs, records, shadows,
-- `config`: what a server is told,
-- `fast`: the same answers sooner. Nothing needs it.
+- `observing`: metrics, logs, records, shadows,
+- `config`: the configuration,
+- `fast`: faster ways to the same answers, which are optional.
 """

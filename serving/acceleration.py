@@ -49,7 +49,7 @@ def http_front(exchange: Exchange) -> type[asyncio.Protocol] | None:
     """The protocol class that replaces uvicorn's for HTTP connections; requires httptools.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
     """
     try:
         from pinnace.serving.fast.http.front import bound
@@ -81,7 +81,7 @@ def quick_methods(exchange: Exchange) -> Mapping[str, Take]:
     """The functions that begin gRPC answers without a task, by path: for the core server.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
     """
     from pinnace.serving.fast.grpc.packed_requests import takers
 
@@ -89,7 +89,7 @@ def quick_methods(exchange: Exchange) -> Mapping[str, Take]:
 
 
 def reply_observer() -> Callable[[float, float], None] | None:
-    """The callback for a reply after which no request is open: when it came, and when it went."""
+    """The callback for replies that leave no request open; takes arrival and sending time."""
     try:
         from pinnace.serving.fast.lingering import Lingering
     except ModuleNotFoundError as error:

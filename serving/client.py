@@ -39,7 +39,7 @@ class Client:
     """Sends prediction requests over HTTP.
 
     Args:
-        url: of the server, `http://localhost:8501`.
+        url: the server's URL, `http://localhost:8501`.
         timeout_s: longest time to wait for an answer.
     """
 
@@ -57,16 +57,16 @@ class Client:
         version: int | None = None,
         label: str | None = None,
     ) -> Array | dict[str, Array]:
-        """The model's answer.
+        """Return the model's answer.
 
         Args:
             model: its name.
             instances: one entry per example: an array, a list, or a list of objects with one value
                 per input.
             inputs: in place of `instances`: whole arrays, by name if there are several.
-            signature_name: which signature; None is `serving_default`.
-            version: which version; None is the newest.
-            label: a name of a version, in place of its number.
+            signature_name: the signature; None is `serving_default`.
+            version: the version; None is the newest.
+            label: the name of a version, in place of its number.
 
         Returns:
             An array, or arrays by name if the signature has several outputs. JSON has no dtypes:

@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     """Run `pinnace serve`.
 
     Args:
-        argv: what stands after `serve`.
+        argv: the arguments after `serve`.
 
     Returns:
         The exit code: 0 after a signal or `--help`, 2 for a command line that cannot be understood,
@@ -69,11 +69,11 @@ def main(argv: Sequence[str]) -> int:
 def parse_settings(
     argv: Sequence[str], platform: Platform = NO_PLATFORM
 ) -> tuple[Settings, list[str]]:
-    """The settings that a command line says.
+    """Parse the settings of a command line.
 
     Args:
         argv: flags, `--a_flag=value`, `--a-flag value`; and folders of models.
-        platform: what counts where flags say nothing.
+        platform: the values for settings without a flag.
 
     Returns:
         The settings, and one remark for each flag that has no effect.

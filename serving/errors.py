@@ -35,15 +35,15 @@ HTTP_STATUS: Mapping[int, int] = {
 
 
 class RequestTooLargeError(errors.ResourceExhaustedError):
-    """A request body is above the limit: HTTP 413, which no canonical code has."""
+    """A request body is larger than the limit: HTTP 413, which no canonical code maps to."""
 
 
 class UnservedError(errors.NotFoundError):
     """A request for a model, or a version, that is not served.
 
     Args:
-        name: of the model.
-        version: that was asked for; None for the newest.
+        name: the model's name.
+        version: the version that was requested; None for the newest.
     """
 
     def __init__(self, name: str, version: int | None = None) -> None:
@@ -54,11 +54,11 @@ class UnservedError(errors.NotFoundError):
 
 
 class SlowRequestError(errors.DeadlineExceededError):
-    """A request body did not arrive in time: HTTP 408, for the client was late."""
+    """A request body did not arrive in time: HTTP 408, since the client was late."""
 
 
 class EncodingError(errors.UnimplementedError):
-    """A `Content-Encoding` that the server cannot unpack: HTTP 415."""
+    """A `Content-Encoding` that the server does not support: HTTP 415."""
 
 
 _OWN_STATUS: Mapping[type[BaseException], int] = {
@@ -69,10 +69,10 @@ _OWN_STATUS: Mapping[type[BaseException], int] = {
 
 
 def canonical_code(error: BaseException) -> int:
-    """The gRPC code of any exception; INTERNAL for one that the library did not raise on purpose.
+    """Return the gRPC code of an exception; INTERNAL for unexpected ones.
 
     Args:
-        error: what a handler or a model raised.
+        error: an exception of a handler or a model.
     """
     if isinstance(error, errors.OpError):
         return error.error_code
@@ -86,7 +86,7 @@ def canonical_code(error: BaseException) -> int:
 
 
 def http_status(error: BaseException) -> int:
-    """The HTTP status of an exception: that of its code, but for the few that HTTP tells apart."""
+    """The HTTP status of an exception: that of its code, or of its class where HTTP has one."""
     own = _OWN_STATUS.get(type(error))
     return HTTP_STATUS.get(canonical_code(error), 500) if own is None else own
 

@@ -34,9 +34,9 @@ class _Ignored:
     """A flag of TensorFlow Serving that is accepted without effect.
 
     Attributes:
-        name: of the flag.
-        reason: why it does nothing.
-        is_switch: whether it may stand without a value.
+        name: the flag's name.
+        reason: the reason why it has no effect.
+        is_switch: whether its value may be omitted.
     """
 
     name: str
@@ -120,7 +120,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all flags; a mistake is a UsageError."""
+    """Return the parser of all flags, whose errors are UsageErrors."""
     found = _Parser(
         prog="pinnace serve",
         usage="pinnace serve --model NAME=PATH [flags]",
@@ -338,7 +338,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _PrintVersion(argparse.Action):
-    """`--version`: looked up when it is asked for, a hundredth of a second of each start."""
+    """`--version`, looked up on demand, which saves a hundredth of a second of each start."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from pinnace.framework.versions import VERSION
@@ -348,7 +348,7 @@ class _PrintVersion(argparse.Action):
 
 
 def respelt(argv: Sequence[str]) -> list[str]:
-    """Flags with _ for -, and switches with their value: so that one spelling is left to parse."""
+    """Return flags with - for _, and switches with their value, so that one spelling remains."""
     words: list[str] = []
     waiting = list(reversed(argv))
     while waiting:
@@ -359,7 +359,7 @@ def respelt(argv: Sequence[str]) -> list[str]:
         name, equals, value = word[2:].partition("=")
         name = name.replace("-", "_")
         if name in _SWITCHES and not equals:
-            # Its value may stand beside it, as for every other flag; alone it means true.
+            # Its value may be a separate argument, as for other flags; without one it means true.
             has_value = bool(waiting) and waiting[-1].lower() in _TRUTHS
             equals, value = "=", waiting.pop() if has_value else "true"
         words.append(f"--{name}{equals}{value}")
@@ -367,9 +367,9 @@ def respelt(argv: Sequence[str]) -> list[str]:
 
 
 def named_path(text: str) -> ModelConfig:
-    """`NAME=PATH`, or a path whose last component is the name."""
+    """Parse `NAME=PATH`, or a path whose last component is the name."""
     name, equals, path = text.partition("=")
-    if "://" in name or not equals:  # a URL may have a '=' in it
+    if "://" in name or not equals:  # a URL may contain '='
         path, name = text, PurePosixPath(text).name if "://" in text else Path(text).resolve().name
     if not name or not path:
         raise UsageError(f"--model must be NAME=PATH, got '{text}'")
@@ -377,7 +377,7 @@ def named_path(text: str) -> ModelConfig:
 
 
 def named_engine(text: str) -> tuple[str, str]:
-    """`NAME=ENGINE`, or an engine for all."""
+    """Parse `NAME=ENGINE`, or an engine for all models."""
     name, equals, engine = text.partition("=")
     return (name, engine) if equals else ("", name)
 

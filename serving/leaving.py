@@ -26,17 +26,16 @@ _CLOSE = (b"connection", b"close")
 
 
 class LeavingServer(uvicorn.Server):
-    """An HTTP server that goes on for some time after SIGTERM.
+    """An HTTP server that continues for some time after SIGTERM.
 
     The first signal starts the shutdown: SIGINT at once, SIGTERM after the drain time. The second
-    one drops the remaining requests. Workers never count signals, since a terminal or a service
-    manager may signal all processes as well as their supervisor: the supervisor tells them by
-    `hurry`.
+    drops the remaining requests. Workers do not count signals, since a terminal or a service
+    manager may signal all processes as well as their supervisor, which calls `hurry` of each.
 
     Args:
         config: uvicorn's.
-        service: that answers, and that gRPC's fronts belong to.
-        is_worker: whether a supervisor has it.
+        service: the service that answers, whose gRPC ports close with the server.
+        is_worker: whether a supervisor runs it.
     """
 
     def __init__(self, config: uvicorn.Config, service: Service, *, is_worker: bool) -> None:
@@ -44,12 +43,12 @@ class LeavingServer(uvicorn.Server):
         self._service = service
         self._is_worker = is_worker
         self._leave_at: float | None = None
-        self._signal = 0  # that came first, until the log has it
+        self._signal = 0  # the first one, until it is logged
         self._is_told = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal came."""
+        """Handle a signal."""
         del frame
         drain_s = self._service.settings.drain_s if sig == signal.SIGTERM else 0.0
         if self._leave_at is None:
@@ -70,7 +69,7 @@ class LeavingServer(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._cut)
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: whether it is time to close the doors."""
+        """Check, ten times a second, whether it is time to shut down."""
         is_over = await super().on_tick(counter)
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -86,17 +85,17 @@ class LeavingServer(uvicorn.Server):
         waiting = self._service.exchange.in_flight
         LOG.info("the server ends; requests to answer first: %d", waiting)
         await super().shutdown(sockets)
-        if self.force_exit:  # else uvicorn has done it
+        if self.force_exit:  # otherwise uvicorn has done it
             await self.lifespan.shutdown()
         LOG.info("the server has ended")
 
     def _announce_end(self) -> None:
-        """Let every answer end its connection, also to requests that came before the signal."""
-        if self._signal:  # not in its handler, which may interrupt a line that is being written
+        """Have every reply close its connection, also those to requests before the signal."""
+        if self._signal:  # not in the signal handler, which may interrupt another log line
             name, self._signal = signal.Signals(self._signal).name, 0
             LOG.info("%s came", name)
         state = self.server_state
-        if _CLOSE in state.default_headers:  # uvicorn makes new ones each second, for the date
+        if _CLOSE in state.default_headers:  # uvicorn renews the list each second, for the date
             return
         if not self._is_told and not self.should_exit:
             self._is_told = True
@@ -106,7 +105,7 @@ class LeavingServer(uvicorn.Server):
             cycle = getattr(connection, "cycle", None)
             if cycle is not None and not cycle.response_complete:
                 cycle.keep_alive = False
-                if _CLOSE not in cycle.default_headers:  # uvicorn before 0.54 adds none then
+                if _CLOSE not in cycle.default_headers:  # uvicorn before 0.54 does not add it
                     cycle.default_headers = [*cycle.default_headers, _CLOSE]
 
     def _cut(self) -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _BACKLOG = 2048
 DEFAULT_GRPC_PORT = 8500
-_KEEP_ALIVE_S = 75  # longer than clients and proxies keep an idle connection: they close it, not we
+_KEEP_ALIVE_S = 75  # longer than that of clients and proxies, so that they close connections
 _ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -64,12 +64,12 @@ def serve(settings: Settings, loader: Loader = load_model) -> int:
     """Serve until a signal. An error at the start is one line on stderr.
 
     Args:
-        settings: what to serve, and how.
-        loader: gives the model in a folder.
+        settings: the server's settings.
+        loader: loads the model in a folder.
 
     Returns:
-        0 after SIGINT or SIGTERM, when the requests that were running are answered or a second
-        signal came; 1 if the start failed.
+        0 after SIGINT or SIGTERM, once pending requests are answered or a second signal came; 1 if
+        the start failed.
     """
     raise_open_files_limit()
     try:
@@ -95,7 +95,7 @@ def _serve(
     metrics = Metrics(lambda name: name in repository, ledger)
     repository.loads = LoadMetrics(ledger)
     share_memory()
-    # Before models come, which will go again.
+    # Before any model is loaded, since models are freed again.
     with (
         _threads(settings),
         _marked_prints(),
@@ -127,7 +127,7 @@ def _serve(
         server = _make_server(service, certificates, is_worker=seat is not None)
         if seat is not None and isinstance(repository, SharedRepository):
             _obey(seat, repository, reload, server.hurry)
-        # The supervisor of workers says when they are to read again.
+        # Workers reload when their supervisor tells them.
         with _hangups(reload) if seat is None else nullcontext(), _quiet_endings(server):
             server.run(sockets=[listener])
 
@@ -150,13 +150,13 @@ def _obey(
 
 
 def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> int:
-    """Let several processes answer; the exit code."""
+    """Run several processes that answer; return the exit code."""
     if not hasattr(os, "fork"):
         raise UnimplementedError("--workers above 1 needs a system that can fork processes")
     ledger = Ledger(settings.workers, Meter.CELLS)
 
     def work(seat: Seat) -> int:
-        # Before models are loaded: lines carry the process, and come from one.
+        # Before models are loaded: log lines have the process ID, and one process logs for all.
         log_to_stderr(settings.log_format, is_worker=True, is_first=seat.is_first)
         repository = SharedRepository(settings, loader, seat)
         try:
@@ -175,12 +175,12 @@ def _supervise(settings: Settings, loader: Loader, listener: socket.socket) -> i
 
 
 def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
-    """A socket that has the port. It refuses connections until the server listens on it.
+    """Return a socket bound to the port. It refuses connections until the server listens on it.
 
     Args:
-        host: address or name.
-        port: 0 takes a free one.
-        is_shared: whether other processes may have it too, if they say so as well.
+        host: an address or name.
+        port: the port; 0 takes a free one.
+        is_shared: whether other processes may bind it too, if they also allow it.
 
     Raises:
         AlreadyExistsError: the port is in use.
@@ -209,9 +209,9 @@ def announce(repository: Repository, url: str) -> None:
     """Print the models, the addresses, and an example command.
 
     Args:
-        repository: its models, each version that is loaded a row for each signature; labels and
-            weights are columns if there are any.
-        url: of the server.
+        repository: the models; each loaded version has a row per signature, and columns for labels
+            and weights if there are any.
+        url: the server's URL.
     """
     rows = [("model", "version", "labels", "weight", "signature", "batches", "inputs", "outputs")]
     for servable in sorted(repository.servables(), key=lambda one: (one.name, -one.version)):
@@ -222,7 +222,7 @@ def announce(repository: Repository, url: str) -> None:
         for name, signature in sorted(servable.signatures.items()):
             row = (servable.name, str(servable.version), called, part, name, servable.batches(name))
             rows.append((*row, _describe(signature.inputs), _describe(signature.outputs)))
-    # Labels and weights that no model has are no columns.
+    # Columns for labels and weights are omitted if no model has any.
     columns = [
         column
         for column in zip(*rows, strict=True)
@@ -243,7 +243,7 @@ def announce(repository: Repository, url: str) -> None:
 
 
 def _listen(listener: socket.socket, settings: Settings) -> None:
-    """Accept connections: what arrives before the event loop runs waits for it."""
+    """Accept connections: those that arrive before the event loop runs wait for it."""
     try:
         listener.listen(_BACKLOG)
     except OSError as error:  # another server began to listen while the models were loaded
@@ -252,7 +252,7 @@ def _listen(listener: socket.socket, settings: Settings) -> None:
 
 @contextmanager
 def _marked_prints() -> Iterator[None]:
-    """Let no line that a model prints pass for one of the server."""
+    """Mark lines that a model prints, so that they do not look like the server's."""
     Printing.mark = "print: "
     try:
         yield
@@ -284,7 +284,7 @@ def _make_server(service: Service, certificates: Credentials, *, is_worker: bool
 
 
 def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
-    """The gRPC servers, if they are requested or cost nothing."""
+    """The gRPC servers, if they are requested or free of cost."""
     port, path = settings.grpc_port, settings.grpc_socket_path
     is_there = importlib.util.find_spec("grpc") is not None
     if not is_there and (port or path):
@@ -313,17 +313,17 @@ def _other_fronts(settings: Settings, certificates: Credentials) -> list[Front]:
     # Late: gRPC is an extra.
     from pinnace.serving.grpc.listening import listening, make_credentials
 
-    # At once: certificates that cannot be used end the start.
+    # At once, so that unusable certificates end the start.
     credentials = make_credentials(certificates.for_grpc)
     return [*fronts, lambda exchange: listening(exchange, address, credentials)]
 
 
 def _front(service: Service) -> type[asyncio.Protocol]:
-    """The class that reads connections: the hot front where its replies equal the application's."""
+    """The protocol class of connections: the hot front if its replies equal the application's."""
     bounds = {"bounds": bounds_of(service.settings)}
     if not importlib.util.find_spec("httptools"):
         return type("BoundH11", (BoundedH11,), bounds)
-    if not service.settings.cors:  # replies of the application have more headers then
+    if not service.settings.cors:  # the application's replies have more headers then
         hot = acceleration.http_front(service.exchange)
         if hot is not None:
             return hot
@@ -369,10 +369,10 @@ def _hangups(reload: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _quiet_endings(server: uvicorn.Server) -> Iterator[None]:
-    """Let a signal end uvicorn only: it sends itself the signal again at its end."""
+    """Let a signal end uvicorn only, which sends itself the signal again at its end."""
 
     def end(*_: object) -> None:
-        server.should_exit = True  # it came before uvicorn listens to signals
+        server.should_exit = True  # a signal before uvicorn handles signals
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.reply import Reply
 
 Front: TypeAlias = "Callable[[Exchange], AbstractAsyncContextManager[object]]"
-# How a shadow does, by model and version; None for a version that is none.
+# Returns the report of a shadow, by model and version; None if the version is not a shadow.
 ShadowReport: TypeAlias = "Callable[[str, int], dict[str, Any] | None]"
 
 
 class Watcher(Protocol):
-    """Sees the requests that are over."""
+    """An observer of completed requests."""
 
     def observe(
         self, exchanging: Exchanging, reply: Reply | None, error: BaseException | None, /
     ) -> None:
-        """A request is over."""
+        """Observe a completed request."""
 
     def close(self) -> None:
-        """There will be no more."""
+        """Release the resources; no more requests follow."""
 
 
 class Service:
@@ -46,14 +46,14 @@ class Service:
 
     Args:
         settings: limits and times.
-        repository: of the models; `start` and `close` are called by `running`.
-        fronts: other ways in, open as long as the service runs.
-        metrics: None makes some for this service alone.
+        repository: the models; `running` calls its `start` and `close`.
+        fronts: other fronts, open while the service runs.
+        metrics: the metrics; None creates them for this service alone.
 
     Attributes:
-        history: of the requests, for the page.
-        keys: that clients must ask with; None if they need none.
-        log: of requests; None if there is none.
+        history: the history of requests, for the page.
+        keys: the keys of clients; None if they need none.
+        log: the log of requests; None if there is none.
 
     Raises:
         OpError: the keys cannot be read, or a log cannot be written.
@@ -86,7 +86,7 @@ class Service:
         self.exchange.observers.extend(watcher.observe for watcher in self._watchers)
 
     def shadow_report(self, model: str, version: int) -> dict[str, Any] | None:
-        """The report of a shadow, as `ShadowMetrics.report`; None for a version that is none."""
+        """The report of a shadow, see `ShadowMetrics.report`; None for other versions."""
         if self._shadows is None:
             return None
         for shadow in self.settings.shadows:
@@ -96,7 +96,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Load the models, open the other fronts, and end it all."""
+        """A context in which the models are loaded, and the other fronts are open."""
         await asyncio.to_thread(self.repository.start)
         tasks = [asyncio.create_task(self.history.sampling())]
         if self.metrics.ledger is not None:
@@ -114,7 +114,7 @@ class Service:
                 await asyncio.to_thread(watcher.close)
 
     def _make_watchers(self) -> list[Watcher]:
-        # Each is imported late: most servers have none of them.
+        # Each is imported late, since most servers have none of them.
         settings = self.settings
         found: list[Watcher] = []
         if settings.access_log:

@@ -22,9 +22,9 @@ class Certificates:
     """The server's certificate and key, and the authorities it trusts, as PEM.
 
     Attributes:
-        key: of the server.
-        chain: the server's certificate, then those between it and the authority.
-        client_ca: authorities of clients; empty if nobody asks.
+        key: the server's key.
+        chain: the server's certificate, then the intermediate ones.
+        client_ca: the authorities of client certificates; empty if they are not verified.
         verifies: whether clients must show a certificate.
     """
 
@@ -38,11 +38,11 @@ class Credentials:
     """The TLS credentials of a server's fronts; they can be reloaded while it runs.
 
     Args:
-        settings: name the files.
+        settings: the settings with the files.
 
     Raises:
         NotFoundError: a file cannot be read.
-        InvalidArgumentError: a file is not what it must be.
+        InvalidArgumentError: a file is invalid.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -55,14 +55,14 @@ class Credentials:
             self.context = make_context(self._http)
             self.context.sni_callback = self._hand_over
         if self._grpc is not None and self._grpc is not self._http:
-            make_context(self._grpc)  # gRPC would not say what is wrong
+            make_context(self._grpc)  # gRPC's error would not say what is wrong
 
     def reload(self) -> None:
-        """Read the files again: for connections to come. Any thread.
+        """Read the files again, for new connections. In any thread.
 
         Raises:
             NotFoundError: a file cannot be read.
-            InvalidArgumentError: a file is not what it must be.
+            InvalidArgumentError: a file is invalid.
         """
         http = of_files(self._settings)
         grpc = of_config(self._settings.ssl_config_file) or http
@@ -76,7 +76,7 @@ class Credentials:
     def _hand_over(
         self, connection: ssl.SSLSocket | ssl.SSLObject, _: str | None, __: ssl.SSLContext
     ) -> None:
-        """A handshake begins: it goes on with the latest context.
+        """Continue a handshake with the latest context.
 
         A context in use must not change: between a new certificate and its key handshakes fail, and
         authorities can be added to it, but not removed.
@@ -84,12 +84,12 @@ class Credentials:
         connection.context = self._shown
 
     def for_grpc(self) -> Certificates | None:
-        """GRPC's certificates of this moment; None for none."""
+        """The current certificates for gRPC; None for none."""
         return self._grpc
 
 
 def of_files(settings: Settings) -> Certificates | None:
-    """The certificates of `tls_cert` and `tls_key`; None if there are none.
+    """Return the certificates of `tls_cert` and `tls_key`; None if there are none.
 
     Raises:
         NotFoundError: a file cannot be read.
@@ -103,11 +103,11 @@ def of_files(settings: Settings) -> Certificates | None:
 
 
 def of_config(path: str) -> Certificates | None:
-    """The certificates in TensorFlow Serving's SSLConfig, a protobuf text file; None for no file.
+    """Return the certificates of a TensorFlow Serving SSLConfig text file; None without a file.
 
     Raises:
         NotFoundError: the file cannot be read.
-        InvalidArgumentError: it is no SSLConfig, or a part is missing.
+        InvalidArgumentError: the file is not an SSLConfig, or a part is missing.
     """
     if not path:
         return None
@@ -133,10 +133,10 @@ def of_config(path: str) -> Certificates | None:
 
 
 def make_context(certificates: Certificates) -> ssl.SSLContext:
-    """The context of an HTTPS server.
+    """Return the context of an HTTPS server.
 
     Raises:
-        InvalidArgumentError: OpenSSL does not take key, chain or authorities.
+        InvalidArgumentError: OpenSSL refuses the key, the chain or the authorities.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -146,7 +146,7 @@ def make_context(certificates: Certificates) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, certificates: Certificates) -> None:
-    # OpenSSL's binding reads files only.
+    # The ssl module reads certificates and keys from files only.
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
         for path, content in ((chain, certificates.chain), (key, certificates.key)):

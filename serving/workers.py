@@ -1,8 +1,8 @@
-"""Several processes that answer on one port, and one that watches over them.
+"""Several processes that answer on one port, and a supervisor.
 
-Workers are forked by a process that has no threads of its own and loads no model: forking it is
-safe, and quick at any time. They accept from one socket, so that what waits for a worker that is
-killed is taken by another one. Weights are mapped from their files: the system keeps them once.
+Workers are forked by a process without threads of its own and without models: forking it is safe,
+and fast at any time. They accept from one socket, so that connections that wait for a killed worker
+are taken by another one. Weights are mapped from their files, so that they are in memory once.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from pinnace.serving.models.version_loader import Loader
     from pinnace.serving.observing.ledger import Ledger
 
-_QUICK_S = 5.0  # a worker that lives no longer is replaced later and later
+_QUICK_S = 5.0  # a worker that ends sooner is replaced after a growing delay
 _LONGEST_PAUSE_S = 30.0
-_GRACE_S = 5.0  # beyond the time for the last answers
+_GRACE_S = 5.0  # beyond the time for pending answers
 _MAX_LINE = 65536
 
 
 class Seat:
-    """A worker's place, as the worker sees it.
+    """A worker's connection to the supervisor.
 
     Args:
-        index: from 0.
-        is_first: whether it is the one that speaks for all at the start.
-        channel: to the supervisor.
+        index: the worker's index, from 0.
+        is_first: whether it reports for all workers at the start.
+        channel: the socket to the supervisor.
     """
 
     def __init__(self, index: int, is_first: bool, channel: socket.socket) -> None:
@@ -58,10 +58,10 @@ class Seat:
             self._channel.sendall(json.dumps(message).encode() + b"\n")
 
     def listen(self, obey: Callable[[dict[str, Any]], None]) -> None:
-        """Obey the supervisor, in a thread; end the process when there is none any longer."""
+        """Obey the supervisor, in a thread; end the process if the supervisor has ended."""
 
         def work() -> None:
-            with suppress(OSError), self._channel.makefile("rb") as lines:  # reset: it was killed
+            with suppress(OSError), self._channel.makefile("rb") as lines:  # a reset: it was killed
                 for line in lines:
                     try:
                         obey(json.loads(line))
@@ -75,12 +75,12 @@ class Seat:
 
 
 class SharedRepository(Repository):
-    """The models of one of several workers: what a client says to one, all of them do.
+    """The models of one of several workers; client requests to one apply to all.
 
     Args:
-        settings: which models, and how often to look for changes.
-        loader: gives the model in a folder.
-        seat: of the worker.
+        settings: the models, and the interval of checks for changes.
+        loader: loads the model in a folder.
+        seat: the worker's seat.
     """
 
     def __init__(self, settings: Settings, loader: Loader, seat: Seat) -> None:
@@ -88,7 +88,7 @@ class SharedRepository(Repository):
         self._seat = seat
 
     def load(self, name: str) -> None:
-        """Serve a model again that was unloaded, in every worker."""
+        """Serve an unloaded model again, in every worker."""
         super().load(name)
         self._pass_on("load", name)
 
@@ -98,7 +98,7 @@ class SharedRepository(Repository):
         self._pass_on("unload", name)
 
     def replace_models(self, models: Iterable[ModelConfig]) -> None:  # noqa: ARG002 - the parent's
-        """Refuse a client's request: one worker of several cannot do it.
+        """Refuse a client's request, which one of several workers cannot fulfil.
 
         Raises:
             UnimplementedError: always.
@@ -109,7 +109,7 @@ class SharedRepository(Repository):
         )
 
     def obey(self, message: dict[str, Any]) -> None:
-        """Do what another worker or the supervisor says."""
+        """Follow a message of another worker or the supervisor."""
         if message["do"] == "reload":
             self.reload()
         elif message["do"] == "load":
@@ -122,7 +122,7 @@ class SharedRepository(Repository):
 
 
 class _Worker:
-    """A worker, as the supervisor sees it."""
+    """A worker in the supervisor."""
 
     def __init__(self, pid: int, channel: socket.socket) -> None:
         self.pid = pid
@@ -133,14 +133,14 @@ class _Worker:
 
 
 class Supervisor:
-    """Starts workers, replaces those that end, and ends them all when a signal comes.
+    """Starts workers, replaces those that end, and ends all of them on a signal.
 
     Args:
-        count: of the workers.
-        work: what a worker does; its exit code.
-        ledger: whose pages the workers claim.
-        finish_s: time that workers get to answer what is in flight.
-        drain_s: time before it in which they go on after SIGTERM.
+        count: the number of workers.
+        work: runs a worker; returns its exit code.
+        ledger: the ledger, of which each worker claims a page.
+        finish_s: time for workers to answer pending requests.
+        drain_s: time before that in which they continue after SIGTERM.
     """
 
     def __init__(
@@ -163,15 +163,15 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._wakes, self._wake = socket.socketpair()
         self._signals: list[int] = []
-        self._is_up = False  # the first worker answers
+        self._is_up = False  # whether the first worker answers
         self._is_ending = False
         self._kill_at = float("inf")
 
     def run(self) -> int:
-        """Supervise until a signal comes.
+        """Supervise until a signal.
 
         Returns:
-            The exit code: that of the first worker if its start failed, else 0.
+            The exit code: that of the first worker if its start failed, otherwise 0.
         """
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
         self._wakes.setblocking(False)
@@ -195,7 +195,7 @@ class Supervisor:
         self._signals.append(number)
 
     def _turn(self) -> int | None:
-        """Wait for something to happen and see to it; the exit code when all is over."""
+        """Wait for an event and handle it; return the exit code when all workers have ended."""
         self._wait()
         while self._signals:
             self._obey_signal(self._signals.pop(0))
@@ -279,7 +279,7 @@ class Supervisor:
                     os.kill(worker.pid, number)
 
     def _ended(self) -> list[tuple[int, int]]:
-        """Index and exit code of the workers that ended since the last look."""
+        """The index and exit code of each worker that has ended since the last call."""
         found = []
         for index, worker in list(self._workers.items()):
             pid, status = os.waitpid(worker.pid, os.WNOHANG)
@@ -306,7 +306,7 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():
-            # NumPy's own threads, which know of forks: this process has no others.
+            # NumPy's own threads handle forks; this process has no others.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
@@ -326,11 +326,11 @@ class Supervisor:
         self._selector.register(ours, selectors.EVENT_READ, index)
 
     def _become_worker(self, ours: socket.socket) -> None:
-        """Forget what belongs to the supervisor."""
+        """Release the supervisor's resources."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor says when to reload
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor decides when to reload
         self._selector.close()
         for one in (ours, self._wake, self._wakes, *(w.channel for w in self._workers.values())):
             one.close()

@@ -60,7 +60,7 @@ def export_tfjs(
         output: the output folder.
         layers: whether to write a layers model.
         others: options of ONNX files -> their value; None or False if not given.
-        lite: options of .tflite files -> their value, likewise.
+        lite: options of .tflite files -> their values, in the same form.
         **options: options of `pinnace.deploy.tfjs.export`.
 
     Raises:

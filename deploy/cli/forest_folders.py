@@ -53,7 +53,7 @@ class Report:
         trees: the number of trees.
         nodes: the number of nodes of all trees.
         depth: the depth of the deepest tree.
-        features: in the order of the model.
+        features: the features, in the model's order.
         importances: measure -> feature -> importance, the most important first.
         conditions: kind of condition -> number.
         first_tree: the lines of the first tree; empty if it is large.

@@ -46,7 +46,7 @@ class OnnxReport:
         ir_version: the version of the format.
         opsets: domain -> version.
         inputs: the inputs without a default value in the file.
-        outputs: in order.
+        outputs: the outputs, in order.
         ops: operator -> number, including those in bodies, the most frequent first.
         weight_count: the number of elements of the weights.
         file_bytes: the size of the file itself.

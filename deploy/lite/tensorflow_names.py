@@ -94,8 +94,9 @@ class TFLiteConverter:
             bits if `target_spec.supported_ops` has the operator set for it.
         target_spec: element types and operators; with `OpsSet.SELECT_TF_OPS` ops without a built-in
             operator remain TensorFlow ops.
-        inference_input_type: of inputs, with examples: float32, int8 or uint8; for 16 bits int16.
-        inference_output_type: of outputs, likewise.
+        inference_input_type: the dtype of inputs, with examples: float32, int8 or uint8; for 16
+            bits int16.
+        inference_output_type: the dtype of outputs, from the same choices.
         allow_custom_ops: must be False, as custom operators are not supported.
         sample: inputs by name to compare on; None draws random ones.
     """

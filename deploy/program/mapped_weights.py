@@ -76,7 +76,7 @@ def pieces(array: Array, factor: Array | None = None) -> Iterator[Array]:
     """Yield the elements in order as contiguous vectors of some megabytes.
 
     Args:
-        array: of rank 1 or more if there is a factor.
+        array: an array, of rank 1 or more if there is a factor.
         factor: [n, 1, ...] or [1, 1, ...], by which the array's rows are multiplied in float64.
     """
     if array.flags.c_contiguous and factor is None:

@@ -57,7 +57,7 @@ class _Array(NamedTuple):
     """Static facts about a TensorArray at a point of the graph.
 
     Attributes:
-        dtype: of its elements.
+        dtype: the dtype of its elements.
         element: the elements' shape, as far as it is known.
         grows: whether a write beyond the end extends it.
         size: the initial number of elements; None in functions that did not create it.

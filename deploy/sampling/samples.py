@@ -41,12 +41,12 @@ class Run(NamedTuple):
     """Inputs for both sides, and the reference outputs.
 
     Attributes:
-        inputs: in the program's order.
+        inputs: the inputs, in the program's order.
         outputs: pinnace's outputs for them.
         wide: inputs with more rows, whose last ones are `inputs`: the other runtime gets these.
             One row alone and the same row in a batch agree only if no size is fixed and no row
             depends on others.
-        kind: of inputs: "drawn", "sample", or the name of a corner.
+        kind: the kind of inputs: "drawn", "sample", or the name of a corner.
     """
 
     inputs: list[Array]

@@ -27,9 +27,9 @@ class Finding:
         line: the line in the source, from 1.
         column: the column in the source, from 0.
         level: its severity.
-        what: what was found or done.
+        what: the finding, or the change made.
         why: why the user must look at it.
-        remedy: what the user should do.
+        remedy: the user's next step.
     """
 
     line: int

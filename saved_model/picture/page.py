@@ -49,8 +49,8 @@ def picture_page(graph: Graph, title: str = "", given: Mapping[str, str] | None 
     """A page that shows a graph: scopes and functions open and close, nothing is fetched.
 
     Args:
-        graph: what to draw; the functions it calls are drawn inside it.
-        title: of the page; the graph's name if left out.
+        graph: the graph to draw; the functions it calls are drawn inside it.
+        title: the page's title; the graph's name if empty.
         given: names of captured inputs: name of the input -> name of the variable.
 
     Returns:

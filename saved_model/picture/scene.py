@@ -111,7 +111,7 @@ def scene_of(graph: Graph, title: str = "", given: Mapping[str, str] | None = No
     """The scene that shows a graph.
 
     Args:
-        graph: of a signature, or any other.
+        graph: the graph of a signature, or any other.
         title: the drawing's title; the graph's name if empty.
         given: names of captured inputs: name of the input -> name of the variable.
     """

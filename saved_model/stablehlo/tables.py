@@ -36,7 +36,7 @@ class Tables:
         data: the file.
 
     Attributes:
-        version: of the bytecode.
+        version: the version of the bytecode.
         producer: the producer, as the file names it.
         op_names: with their dialects.
         program: the section of the ops.

@@ -22,7 +22,7 @@ class BatchOptions:
     """Options for batching calls.
 
     Attributes:
-        max_batch_size: rows of one run. A single call may have more.
+        max_batch_size: rows of one run; a single call may have more.
         allowed_batch_sizes: sizes that runs are padded up to; empty allows any.
         batch_timeout_s: how long a batch that is not full waits for more; 0 never waits.
         max_run_s: calls are joined as long as the run is expected to take no more than this.
@@ -59,29 +59,29 @@ class BatchOptions:
         return sizes[bisect_left(sizes, rows)]
 
 
-# A file that says nothing of time keeps the cap by measured time; its sizes are caps beside it.
+# A file without a time keeps the cap by measured time; its sizes are caps in addition.
 _MAX_RUN_S = BatchOptions().max_run_s
 
 
 def read_batching_parameters(path: str | Path) -> BatchOptions:
-    """The options that a file of BatchingParameters says.
+    """Read the options of a file of BatchingParameters.
 
     Args:
-        path: of a file in protobuf's text format.
+        path: a file in protobuf's text format.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it is no such message, or its values contradict each other; the
-            message names the file.
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file is not such a message, or its values contradict each other;
+            the message names the file.
     """
     return read_text(path, parse_batching_parameters)
 
 
 def parse_batching_parameters(text: str) -> BatchOptions:
-    """The options that BatchingParameters in protobuf's text format say.
+    """Parse BatchingParameters in protobuf's text format.
 
     Raises:
-        InvalidArgumentError: the text is no such message, or its values contradict each other.
+        InvalidArgumentError: the text is not such a message, or its values contradict each other.
     """
     from google.protobuf import text_format
 

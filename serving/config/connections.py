@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pinnace.serving.config.settings import Settings
 
 _MOST_CONNECTIONS = 8192
-_SPARE_FILES = 256  # for models, and what is opened late
+_SPARE_FILES = 256  # for models, and files opened later
 
 
 def most_connections(settings: Settings) -> int:
@@ -27,7 +27,7 @@ def open_files_limit() -> int:
     """The process's limit of open files."""
     try:
         import resource
-    except ImportError:  # not on every system
+    except ImportError:  # Windows has no such module
         return 2 * _MOST_CONNECTIONS + _SPARE_FILES
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return 2 * _MOST_CONNECTIONS + _SPARE_FILES if soft == resource.RLIM_INFINITY else soft

@@ -1,4 +1,4 @@
-"""What a `model.tflite` beside a SavedModel is for."""
+"""The use of a `model.tflite` in a version's folder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import Enum
 
 
 class LiteFiles(Enum):
-    """What a `model.tflite` in a version's folder is for.
+    """When a `model.tflite` in a version's folder is served.
 
     Attributes:
-        ALONE: it is served where there is no SavedModel.
-        PREFERRED: it is served, beside a SavedModel too: `--prefer_tflite_model`.
-        REQUIRED: nothing else is served: `--use_tflite_model`.
+        ALONE: if there is no SavedModel.
+        PREFERRED: even if there is a SavedModel: `--prefer_tflite_model`.
+        REQUIRED: always, and nothing else is served: `--use_tflite_model`.
     """
 
     ALONE = "alone"

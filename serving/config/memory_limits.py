@@ -7,8 +7,8 @@ import functools
 import os
 from pathlib import Path
 
-_RUN_PART = 2  # of the memory that there is: what one run may take
-# What the bodies of all requests may take: each is there several times while it is read and joined.
+_RUN_PART = 2  # the share of memory that one run may take
+# The share for all request bodies: each is held several times while it is read and joined.
 _REQUESTS_PART = 8
 _MOST_REQUESTS = 2**30
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -18,10 +18,10 @@ _FILES = ("memory.max", "memory.high", "memory.limit_in_bytes")
 
 @functools.cache
 def memory_limit() -> int:
-    """The bytes of memory that this process may have: of the machine, its container, its limits.
+    """The bytes of memory that this process may have, by its machine, container and limits.
 
     Returns:
-        0 where nobody can say.
+        0 if unknown.
     """
     try:
         found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -29,9 +29,9 @@ def memory_limit() -> int:
         return 0
     for folder in _cgroup_folders():
         for name in _FILES:
-            with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+            with contextlib.suppress(OSError, ValueError):  # missing, or "max"
                 found = min(found, int((folder / name).read_text()))
-    with contextlib.suppress(ImportError):  # not on every system
+    with contextlib.suppress(ImportError):  # Windows has no such module
         import resource
 
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
@@ -42,8 +42,8 @@ def memory_limit() -> int:
 
 
 def data_limit() -> int:
-    """The bytes that this process may take of the system, touched or not; 0 for no limit."""
-    with contextlib.suppress(ImportError):  # not on every system
+    """The bytes of address space that this process may allocate; 0 for no limit."""
+    with contextlib.suppress(ImportError):  # Windows has no such module
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
@@ -63,7 +63,7 @@ def default_inflight_bytes() -> int:
 
 
 def _cgroup_folders() -> list[Path]:
-    """The groups that this process is in, of both versions, and those above them."""
+    """The cgroups of this process, of both versions, and their parents."""
     found = [_CGROUPS, _CGROUPS / "memory"]
     with contextlib.suppress(OSError):
         for line in _OWN_CGROUPS.read_text().splitlines():

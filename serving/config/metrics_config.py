@@ -1,4 +1,4 @@
-"""TensorFlow Serving's monitoring config: where Prometheus reads, if anywhere.
+"""TensorFlow Serving's monitoring config: the path of metrics for Prometheus.
 
 Source: docs/reference/serving_api.md 3.
 """
@@ -17,11 +17,11 @@ _DEFAULT_PATH = "/monitoring/prometheus/metrics"
 
 
 def read_metrics_path(path: str | Path) -> str:
-    """The path that a MonitoringConfig in protobuf's text format says; empty if it is turned off.
+    """Read the path in a MonitoringConfig in protobuf's text format; empty if it is turned off.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it is no such message; the message names the file.
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file is not such a message; the message names the file.
     """
     return read_text(path, _metrics_path)
 

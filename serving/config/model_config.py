@@ -31,7 +31,7 @@ class Latest:
     """Serve the newest versions.
 
     Attributes:
-        count: how many of them.
+        count: the number of versions.
     """
 
     count: int = 1
@@ -73,10 +73,10 @@ class ModelConfig:
     """One model to serve.
 
     Attributes:
-        name: as requests say it.
-        base_path: folder of numbered versions, or a SavedModel itself.
-        policy: which versions to serve.
-        labels: other names of versions.
+        name: its name in requests.
+        base_path: a folder of numbered versions, or a SavedModel itself.
+        policy: the versions to serve.
+        labels: label -> version number.
     """
 
     name: str
@@ -86,11 +86,11 @@ class ModelConfig:
 
 
 def check_models(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
-    """The models, if requests can tell them apart.
+    """Return the models if requests can tell them apart.
 
     Raises:
         InvalidArgumentError: a name is missing, unfit for a URL or given twice; a path is missing;
-            a label is no word.
+            a label has characters other than letters, digits and '_'.
     """
     seen: dict[str, ModelConfig] = {}
     for model in models:
@@ -120,13 +120,13 @@ def check_models(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
 
 
 def read_model_config(path: str | Path) -> tuple[ModelConfig, ...]:
-    """The models of a `models.config` file.
+    """Read the models of a `models.config` file.
 
     Args:
-        path: of a ModelServerConfig in protobuf's text format.
+        path: a ModelServerConfig in protobuf's text format.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         InvalidArgumentError: the file is not such a message, or its models cannot be served; the
             message names the file.
     """
@@ -134,12 +134,12 @@ def read_model_config(path: str | Path) -> tuple[ModelConfig, ...]:
 
 
 def parse_model_config(text: str) -> tuple[ModelConfig, ...]:
-    """The models of a ModelServerConfig in protobuf's text format.
+    """Parse the models of a ModelServerConfig in protobuf's text format.
 
     Raises:
         InvalidArgumentError: the text is not such a message, or its models cannot be served.
     """
-    # Imported late: a server that is given its models by flags does not need protobuf for this.
+    # Imported late: a server whose models are given by flags does not need protobuf.
     from google.protobuf import text_format
 
     from pinnace.proto.model_config_pb2 import ModelServerConfig
@@ -155,7 +155,7 @@ def parse_model_config(text: str) -> tuple[ModelConfig, ...]:
 
 
 def decode_model_config(message: ModelServerConfig) -> tuple[ModelConfig, ...]:
-    """The models of a ModelServerConfig.
+    """Decode the models of a ModelServerConfig.
 
     Raises:
         InvalidArgumentError: its models cannot be served.

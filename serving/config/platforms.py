@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SAGEMAKER_MODEL = Path("/opt/ml/model")
 _SAGEMAKER_PORT = 8080
-# The more special one first: a container of Vertex AI may have PORT, too.
+# The more specific one first: a container of Vertex AI may have PORT, too.
 _PORTS = ("AIP_HTTP_PORT", "SAGEMAKER_BIND_TO_PORT", "PORT")
 _POD = "KUBERNETES_SERVICE_HOST"
 # Endpoints follow readiness within seconds; pods have 30 s to end by default.
@@ -30,11 +30,11 @@ class Platform:
     """The platform's settings, for options without a flag.
 
     Attributes:
-        port: for HTTP; None if it says nothing.
-        model_path: of the only model, where it says so; else empty.
-        health_route: path that it asks for readiness, beside ours; may be empty.
-        predict_route: path that it sends requests to predict to, beside ours; may be empty.
-        drain_s: time to go on after SIGTERM.
+        port: the HTTP port; None if unset.
+        model_path: the path of the only model; may be empty.
+        health_route: the path of the platform's readiness probes, beside ours; may be empty.
+        predict_route: the path of the platform's predict requests, beside ours; may be empty.
+        drain_s: seconds to continue after SIGTERM.
     """
 
     port: int | None = None
@@ -47,14 +47,14 @@ class Platform:
 def read_platform(
     environment: Mapping[str, str], sagemaker_model: Path = SAGEMAKER_MODEL
 ) -> Platform:
-    """The settings in this process's environment.
+    """Read the settings in this process's environment.
 
     Args:
-        environment: its variables.
-        sagemaker_model: folder in which SageMaker unpacks models.
+        environment: the environment variables.
+        sagemaker_model: the folder in which SageMaker unpacks models.
 
     Raises:
-        InvalidArgumentError: a port is none, or a route does not begin with '/'.
+        InvalidArgumentError: a port is invalid, or a route does not begin with '/'.
     """
     path = environment.get("AIP_STORAGE_URI", "")
     port = _port(environment)
@@ -78,7 +78,7 @@ def _port(environment: Mapping[str, str]) -> int | None:
         if not text.isdecimal() or not 0 < int(text) < 2**16:
             raise InvalidArgumentError(
                 f"{name} must be a port from 1 to 65535, got '{text[:40]}'\n"
-                "  Try: give --rest_api_port, which comes first, and remove the variable"
+                "  Try: set --rest_api_port, which takes precedence, and remove the variable"
             )
         return int(text)
     return None

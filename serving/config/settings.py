@@ -1,4 +1,4 @@
-"""Everything a server can be told, in one frozen object."""
+"""The settings of a server, in one frozen object."""
 
 from __future__ import annotations
 
@@ -43,86 +43,87 @@ class Settings:
     """The configuration of a server at its start.
 
     Attributes:
-        models: to serve; more may come from `model_config_file`.
+        models: the models to serve; `model_config_file` may add others.
         model_config_file: TensorFlow Serving's `models.config`.
-        saved_model_tags: of the graph that is served, where models have several; none takes the
-            one that is tagged `serve`.
-        lite_files: what a `model.tflite` in a version's folder is for.
-        model_config_file_poll_s: seconds between looks at that file; 0 reads it once.
-        version_weights: how requests that name no version are divided between versions.
+        saved_model_tags: the tags of the graph to serve, if models have several; none takes the one
+            that is tagged `serve`.
+        lite_files: the use of a `model.tflite` in a version's folder.
+        model_config_file_poll_s: seconds between checks of that file; 0 reads it once.
+        version_weights: the shares of versions in requests that name no version.
         shadows: versions that get copies of requests and never answer.
-        host: address to listen on.
-        rest_api_port: HTTP port; 0 takes a free one.
-        grpc_port: gRPC port; 0 serves no gRPC; None takes 8500 if grpcio is installed and the port
-            is free.
-        grpc_socket_path: of a Unix socket that serves gRPC, too; empty for none.
+        host: the address to listen on.
+        rest_api_port: the HTTP port; 0 takes a free one.
+        grpc_port: the gRPC port; 0 serves no gRPC; None takes 8500 if grpcio is installed and the
+            port is free.
+        grpc_socket_path: a Unix socket that also serves gRPC; empty for none.
         grpc_channel_arguments: options of gRPC's core, by name; they replace the server's.
         tensor_content: answer gRPC predict with raw bytes in place of lists of values.
         intra_op_threads: threads of one run; 0 is one per core. Requests run side by side, so more
             than one helps few clients with a large model, and costs all others.
         workers: processes that answer.
-        file_system_poll_s: seconds between looks for new versions; 0 looks once.
-        remote_poll_s: the same for models at URLs, where each look is a request that may cost.
-        max_load_retries: how often a version that failed to load is tried again.
-        load_retry_s: seconds between these tries. A changed file is tried at once.
+        file_system_poll_s: seconds between checks for new versions; 0 checks once.
+        remote_poll_s: the same for models at URLs, where each check is a request that may cost.
+        max_load_retries: how often loading a version is retried.
+        load_retry_s: seconds between retries; a changed file is retried at once.
         allow_labels_for_unavailable_versions: let a label name a version that is not loaded.
         request_timeout_s: longest time from a parsed request to its answer.
         body_timeout_s: longest time for a body to arrive.
         header_timeout_s: longest time for the headers of a request to arrive.
-        max_header_bytes: of one request.
-        max_connections: of each port at once; 0 for as many as the process may have files open, at
+        max_header_bytes: largest headers of one request.
+        max_connections: connections per port; 0 for as many as the process may have files open, at
             most 8192.
         drain_timeout_s: longest time that requests get to finish when the server stops.
-        drain_s: time before it, from SIGTERM on, in which the server is not ready and answers all
-            the same, for balancers that did not hear of it yet; 0 for none.
-        max_body_bytes: largest body, unpacked.
+        drain_s: time from SIGTERM to the drain, in which the server is not ready but still answers,
+            for balancers that have not noticed yet; 0 for none.
+        max_body_bytes: largest body, decompressed.
         max_body_bytes_of: other limits for single models, by name.
-        max_expansion_bytes: what a request may take while it is read, or 16 times its body if that
-            is more: packed bodies, values that fill a shape, JSON.
-        max_reply_bytes: largest answer, then 429; 0 for no limit.
-        max_concurrent_requests: requests that are answered at once, then 503; 0 for no limit.
-        max_inflight_bytes: bytes of bodies that are held at once, then 503; 0 for no limit.
+        max_expansion_bytes: memory that reading a request may take, or 16 times its body if that is
+            more: for compressed bodies, values that fill a shape, JSON.
+        max_reply_bytes: largest reply, beyond it 429; 0 for no limit.
+        max_concurrent_requests: requests that are answered at once, beyond it 503; 0 for no limit.
+        max_inflight_bytes: bytes of bodies that are held at once, beyond it 503; 0 for no limit.
         max_waiting_runs: largest number of runs that wait for a thread, per model version.
         run_threads: threads per model version for runs that are too long for the event loop; 0 is
             one per core.
-        inline_run_s: runs that take no longer, as measured before, run on the event loop; five
-            times as long if only one request waits.
+        inline_run_s: runs that took no longer so far run on the event loop; five times as long if
+            only one request waits.
         batching: how requests for one signature are joined; None joins none.
-        checks_batches: compare the first joined batches with the same requests alone, and join no
-            more if they differ.
-        batching_per_model: let `batching_params.pbtxt` in a model's folder say it for the model.
-        engines: what runs a model, by its name; under the empty name, all others: `pinnace`, or
-            `onnxruntime` through an export to ONNX.
+        checks_batches: compare the first joined batches with their requests run alone, and stop
+            joining if they differ.
+        batching_per_model: let `batching_params.pbtxt` in a model's folder replace `batching`.
+        engines: the engine of each model, by name, and by the empty name that of all others:
+            `pinnace`, or `onnxruntime` through an export to ONNX.
         warmup_iterations: how often the warm-up requests of a version run; 0 runs none.
         max_run_s: longest time that a run of a model may take; 0 for no limit.
         max_load_s: longest time to load a version and to run it for the first time.
-        partial_models: serve what can run of a model that has signatures that cannot.
+        partial_models: serve the signatures that can run of a model with others that cannot.
         max_run_bytes: memory that a run of a model may take; 0 for no limit.
         cors: answer with CORS headers for any origin.
-        gzip: pack replies for clients that ask for it.
+        gzip: compress replies for clients that accept it.
         kserve_status: add KServe v1's `name` and `ready` to the status of a model.
-        metrics_path: where Prometheus reads, beside `/metrics`; empty turns both off.
-        health_route: another path that is asked for readiness, as a platform's.
-        predict_route: another path to predict with the only model, as a platform's.
-        model_control: let clients load, unload and replace models. With API keys they may anyway.
-        model_control_urls: let them name URLs that models are fetched from.
-        shared_memory: let clients register objects in /dev/shm, for tensors.
-        max_sequences: sequences of requests that a version of a model keeps the state of; 0 for
-            none. More than one worker keep none.
-        sequence_idle_s: after which a sequence that is not asked is forgotten.
-        log_format: of the server's own log on stderr: `text`, or `json`, an object a line.
-        api_keys_file: keys that clients must ask with; empty asks for none.
-        health_without_key: answer questions for health to anybody.
-        metrics_without_key: let anybody read the metrics.
+        metrics_path: the path for Prometheus, beside `/metrics`; empty turns both off.
+        health_route: another path of readiness, for a platform.
+        predict_route: another path to predict with the only model, for a platform.
+        model_control: let clients load, unload and replace models; API keys always allow it.
+        model_control_urls: let clients name URLs from which models are fetched.
+        shared_memory: let clients register objects in /dev/shm that hold tensors.
+        max_sequences: sequences of requests of which a version keeps the state; 0 for none, as with
+            several workers.
+        sequence_idle_s: seconds without a request after which a sequence is forgotten.
+        log_format: format of the server's log on stderr: `text`, or `json`, one object per line.
+        api_keys_file: keys that clients must send; empty for none.
+        health_without_key: answer health checks without a key.
+        metrics_without_key: answer reads of the metrics without a key.
         ssl_config_file: TensorFlow Serving's SSLConfig, for gRPC.
         tls_cert: file of the certificates, for HTTP and gRPC; empty for plain text.
-        tls_key: file of the key that belongs to it.
-        tls_client_ca: file of the authorities whose clients may ask; empty asks for none.
-        access_log: file that gets a line of JSON for each request; `-` is stdout, empty is none.
+        tls_key: file of their key.
+        tls_client_ca: file of the authorities that must have signed client certificates; empty for
+            none.
+        access_log: file that gets a line of JSON per request; `-` is stdout, empty is none.
         otel: send traces, as OpenTelemetry's environment variables say.
-        record: folder that gets requests and answers as TFRecords of PredictionLogs.
-        record_fraction: of requests that are recorded.
-        record_max_bytes: of all such files together; the oldest go.
+        record: folder for requests and answers as TFRecords of PredictionLogs.
+        record_fraction: the fraction of requests that are recorded.
+        record_max_bytes: limit of all these files together; the oldest are deleted.
     """
 
     models: tuple[ModelConfig, ...] = ()
@@ -243,12 +244,12 @@ class Settings:
             )
 
     def read_models(self) -> tuple[ModelConfig, ...]:
-        """The models to serve, including those of the configuration file.
+        """Return the models to serve, including those of the configuration file.
 
         Raises:
-            NotFoundError: there is no such file.
-            InvalidArgumentError: the file cannot be understood, there is nothing to serve, or
-                weights or shadows are of models or labels that there are not.
+            NotFoundError: the configuration file does not exist.
+            InvalidArgumentError: the file is invalid, there is no model to serve, or weights or
+                shadows are of unknown models or labels.
         """
         configured = read_model_config(self.model_config_file) if self.model_config_file else ()
         models = check_models((*self.models, *configured))

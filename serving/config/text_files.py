@@ -15,16 +15,16 @@ _MAX_FILE_BYTES = 16 * 2**20
 
 
 def read_text(path: str | Path, parse: Callable[[str], T]) -> T:
-    """What a file says.
+    """Read and parse a text file.
 
     Args:
-        path: of the file.
-        parse: reads its text.
+        path: the file.
+        parse: the parser of its text.
 
     Raises:
-        NotFoundError: it cannot be read.
-        InvalidArgumentError: it is too long, is no UTF-8, or `parse` refuses it; the message names
-            the file.
+        NotFoundError: the file cannot be read.
+        InvalidArgumentError: the file is too long, not UTF-8, or refused by `parse`; the message
+            names the file.
     """
     try:
         with Path(path).open("rb") as file:

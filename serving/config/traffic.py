@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TARGET = re.compile(r"[a-zA-Z0-9_]+")
-_DIGITS = 19  # of the largest version
-# The first that a request has decides: who asks again with it gets the same version.
+_DIGITS = 19  # digits of the largest version
+# The first of these headers decides: requests with the same value get the same version.
 _STICKY_HEADERS = (b"x-request-id", b"x-api-key", b"authorization")
 
 
@@ -29,9 +29,9 @@ class Shadow:
     """A version that gets copies of requests and whose results are not returned.
 
     Attributes:
-        model: its name.
-        version: its number.
-        fraction: of the model's requests, from 0 to 1.
+        model: the model's name.
+        version: the version's number.
+        fraction: its fraction of the model's requests, from 0 to 1.
     """
 
     model: str
@@ -44,8 +44,8 @@ class Split:
     """The shares of a model's versions in requests that name no version.
 
     Attributes:
-        model: its name.
-        shares: a version's number or label, and its weight.
+        model: the model's name.
+        shares: version numbers or labels, and their weights.
     """
 
     model: str
@@ -56,12 +56,12 @@ class Split:
         return frozenset(int(target) for target, _ in self.shares if target.isdigit())
 
     def choose(self, find: Callable[[str], T | None], headers: Mapping[bytes, bytes]) -> T | None:
-        """The target that answers a request; None if no target with a share is loaded.
+        """Return the target that answers a request; None if no target with a share is loaded.
 
         Args:
-            find: gives what a number or label stands for; None if it is not loaded, and the others
-                share its part.
-            headers: of the request, names in lower case.
+            find: returns the target of a number or label; None if it is not loaded, and its share
+                goes to the others.
+            headers: the request's headers, names in lower case.
         """
         found = []
         total = 0.0
@@ -74,7 +74,7 @@ class Split:
         return next((one for one, end in found if point < end), found[-1][0] if found else None)
 
     def parts(self, find: Callable[[str], T | None]) -> list[tuple[T, float]]:
-        """The targets of requests, and their fractions, from 0 to 1.
+        """Return the targets of requests, and their fractions, from 0 to 1.
 
         Args:
             find: as for `choose`.
@@ -84,22 +84,22 @@ class Split:
         return [(one, weight / total) for one, weight in found if one is not None]
 
     def _place(self, headers: Mapping[bytes, bytes]) -> float:
-        """A number from 0 to 1: from the client's key if there is one, else random."""
+        """A number from 0 to 1: from the client's key if there is one, otherwise random."""
         for name in _STICKY_HEADERS:
             value = headers.get(name)
             if value:
-                # Python's own hash differs from worker to worker.
+                # Python's own hash differs between workers.
                 digest = blake2b(value, digest_size=7, key=self.model.encode()[:64]).digest()
                 return int.from_bytes(digest, "big") / 2**56
         return random.random()
 
 
 def parse_split(text: str) -> Split:
-    """`m=stable:90,7:10` as shares of the model `m`.
+    """Parse `m=stable:90,7:10` as shares of the model `m`.
 
     Raises:
-        InvalidArgumentError: the text is not of that form, a target is named twice, a weight is
-            negative or no number, or all of them are 0.
+        InvalidArgumentError: the text has another form, a target is named twice, a weight is
+            negative or not a number, or all weights are 0.
     """
     name, _, rest = text.rpartition("=")
     shares: dict[str, float] = {}
@@ -122,10 +122,10 @@ def parse_split(text: str) -> Split:
 
 
 def parse_shadow(text: str) -> Shadow:
-    """`m=5@0.1` as version 5 of the model `m`, for a tenth of its requests.
+    """Parse `m=5@0.1` as version 5 of the model `m`, for a tenth of its requests.
 
     Raises:
-        InvalidArgumentError: the text is not of that form, or the fraction not from 0 to 1.
+        InvalidArgumentError: the text has another form, or the fraction is not from 0 to 1.
     """
     name, _, rest = text.rpartition("=")
     version, at, fraction = rest.partition("@")
@@ -139,10 +139,10 @@ def parse_shadow(text: str) -> Shadow:
 
 
 def check_traffic(splits: Iterable[Split], shadows: Iterable[Shadow]) -> None:
-    """Raise unless each model has at most one split, and shadows have no share.
+    """Check that each model has at most one split, and that shadows have no share.
 
     Raises:
-        InvalidArgumentError: otherwise.
+        InvalidArgumentError: a model has two, or a shadow has a share.
     """
     by_model: dict[str, Split] = {}
     for split in splits:
@@ -165,10 +165,10 @@ def check_traffic(splits: Iterable[Split], shadows: Iterable[Shadow]) -> None:
 def check_targets(
     splits: Iterable[Split], shadows: Iterable[Shadow], models: Iterable[ModelConfig]
 ) -> None:
-    """Raise unless the models and labels that are named are configured.
+    """Check that the named models and labels are configured.
 
     Raises:
-        InvalidArgumentError: one is not; or a label with a weight stands for a shadow.
+        InvalidArgumentError: one is not, or a label with a weight stands for a shadow.
     """
     by_name = {model.name: model for model in models}
     aside = {(shadow.model, shadow.version) for shadow in shadows}
@@ -186,8 +186,8 @@ def check_targets(
                 continue
             if target not in labels:
                 raise InvalidArgumentError(
-                    f"version_weights: model '{split.model}' has no label '{target}'; labels stand "
-                    "in the model configuration file"
+                    f"version_weights: model '{split.model}' has no label '{target}'; labels "
+                    "are set in the model configuration file"
                 )
             if (split.model, labels[target]) in aside:
                 raise InvalidArgumentError(

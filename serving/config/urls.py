@@ -1,4 +1,4 @@
-"""URLs of models as logs, statuses and metrics may show them: without what lets others in."""
+"""URLs of models without credentials, for logs, statuses and metrics."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::|://)")
 _USER = re.compile(r"(?<=//)[^/?#\s]*@")
 _QUERY = re.compile(r"\?.*", re.DOTALL)
 _HIDDEN = "…"
-# Of variables whose values are shown to nobody; shorter values would hide words.
+# Names of variables whose values are hidden; values of fewer letters might be ordinary words.
 _SECRET = re.compile(r"SECRET|TOKEN|PASSW|CREDENTIAL|SAS|_KEY\b", re.IGNORECASE)
 _SHORTEST = 8
-_SHORTEST_VALUE = 4  # of a query
+_SHORTEST_VALUE = 4  # of a query parameter, in letters
 
 
 def public_url(url: str) -> str:
@@ -27,8 +27,8 @@ def public_text(text: str, url: str) -> str:
     """A library's message about a URL, without secrets from the URL or the environment.
 
     Args:
-        text: of an error; libraries put into it what they like.
-        url: that was asked.
+        text: the message of an error.
+        url: the URL that was requested.
     """
     secrets = set()
     for user in _USER.findall(url):

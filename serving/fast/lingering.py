@@ -1,4 +1,4 @@
-"""Keeps the event loop spinning for a client that sends its next request at once."""
+"""Keeps the event loop polling for a client that sends its next request at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _NEAR_S = 0.0002
 class Lingering:
     """Keeps the event loop polling for requests for a moment after a reply, if that pays off.
 
-    An idle core halts, and takes some 50 µs to wake on a virtual machine: a single client waits for
-    that at every request. If its last one came within 200 µs of the previous reply, the loop polls
-    as long for the next without sleeping. The cost is about that of halting and waking; a client
-    that slows down incurs it once. With one core there is no polling: the client may need the core.
+    An idle core halts, and takes some 50 µs to wake on a virtual machine, for which a single client
+    waits at every request. If its last request came within 200 µs of the previous reply, the loop
+    polls for as long for the next one without sleeping. The cost is about that of halting and
+    waking; a client that slows down incurs it once. With one core there is no polling, since the
+    client may need the core.
 
     Args:
-        cores: that this process may use; None asks the system.
+        cores: the number of cores for this process; None asks the system.
 
     Attributes:
         is_awake: whether the loop is kept awake.
@@ -33,8 +34,8 @@ class Lingering:
         """Poll after a reply that leaves no request pending, if the next one is expected.
 
         Args:
-            begun: when its request came, on `time.perf_counter`'s clock.
-            now: on the same.
+            begun: the arrival of its request, on `time.perf_counter`'s clock.
+            now: the current time on that clock.
         """
         is_near = begun - self._answered_at < _NEAR_S
         self._answered_at = now
@@ -47,7 +48,7 @@ class Lingering:
             loop.call_soon(self._stay, loop)
 
     def _stay(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Each turn looks for what came, without waiting as long as something is to be called.
+        # Each iteration polls without waiting as long as a callback is scheduled.
         self.is_awake = time.perf_counter() < self._until
         if self.is_awake:
             loop.call_soon(self._stay, loop)

@@ -1,4 +1,4 @@
-"""The gRPC methods on grpc.aio: the public interface of grpcio, and the slower one.
+"""The gRPC methods on grpc.aio, grpcio's public interface, which is slower.
 
 It is used without grpcio's core, or if the core's interface is unknown to `fast`.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.methods import Metadata, Methods, Stream, Unary
     from pinnace.serving.requests.room import Room
 
-_MOMENT_S = 1.0  # in which a message arrives where nothing is wrong
+_MOMENT_S = 1.0  # in which a message normally arrives
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -33,12 +33,12 @@ class AioServer:
     """A gRPC server on grpc.aio.
 
     Args:
-        methods: that it answers.
-        options: of the channel, as gRPC names them.
-        guard: raises what refuses a call of this path and these headers.
-        room: for messages: where it is full, only a few are let in at once.
+        methods: the methods that it answers.
+        options: options of the channel, under gRPC's names.
+        guard: raises an error to refuse a call with this path and these headers.
+        room: the limit of bytes of messages; when it is full, few are received at once.
         message_s: longest time for the message of a call to arrive.
-        slow_messages: that may take longer than a moment to arrive, at once.
+        slow_messages: limit of messages that take longer than a moment to arrive.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class AioServer:
         self._server.add_generic_rpc_handlers([_Handlers(self, methods)])
 
     def add_port(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
-        """Listen on an address, `host:port`; the port.
+        """Listen on an address, `host:port`; return the port.
 
         Raises:
-            UnavailableError: it cannot be used.
+            UnavailableError: the address cannot be used.
         """
         try:
             if credentials is None:
@@ -75,7 +75,7 @@ class AioServer:
             raise UnavailableError(f"gRPC address {address} cannot be used: {error}") from None
 
     async def start(self) -> None:
-        """Answer from now on."""
+        """Start answering."""
         await self._server.start()
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
@@ -90,9 +90,9 @@ class AioServer:
         await stopping
 
     def unary(self, path: str, method: Unary) -> Any:
-        """A method of one message each way, as grpc.aio takes it.
+        """Return a method of one message each way, in grpc.aio's form.
 
-        For grpc.aio it is one of many streams, whose next message may never come.
+        For grpc.aio it is a method of streams, whose next message may never come.
         """
 
         async def handle(_: object, context: Any) -> bytes:
@@ -110,16 +110,16 @@ class AioServer:
         return grpc.stream_unary_rpc_method_handler(cast("Any", handle))
 
     async def _message(self, context: _Context) -> bytes:
-        """The only message of a call.
+        """Return the only message of a call.
 
         grpcio buffers a partial message, which is not counted before it is complete.
 
         Raises:
-            UnimplementedError: there is none.
-            DeadlineExceededError: it takes too long.
-            UnavailableError: many others take long too, or there is no room for so many.
+            UnimplementedError: there is no message.
+            DeadlineExceededError: the message takes too long.
+            UnavailableError: many others take long, too, or their limit is reached.
         """
-        if self._receiving >= FEW_MESSAGES:  # how large they are nobody knows before
+        if self._receiving >= FEW_MESSAGES:  # their sizes are unknown beforehand
             self._room.check()
         read = asyncio.ensure_future(context.read())
         self._receiving += 1
@@ -139,7 +139,7 @@ class AioServer:
         refusal = asyncio.get_running_loop().create_future()
         self._slow[read] = refusal
         if len(self._slow) > self._slow_messages:
-            # Those that began first have had most of the time.
+            # Those that began first have had the most time.
             next(one for one in self._slow.values() if not one.done()).set_result(None)
         try:
             await asyncio.wait(
@@ -155,7 +155,7 @@ class AioServer:
             raise DeadlineExceededError(f"The message did not arrive within {self._message_s:g} s")
 
     def stream(self, path: str, method: Stream) -> Any:
-        """A method of streams, as grpc.aio takes it; the end of the server ends it."""
+        """Return a method of streams, in grpc.aio's form; the server's shutdown ends it."""
 
         async def handle(_: object, context: Any) -> None:
             try:
@@ -177,7 +177,7 @@ class AioServer:
             end.cancel()
             is_left = not work.done()
             work.cancel()
-            await asyncio.wait((work,))  # it may have a last word
+            await asyncio.wait((work,))  # it may send a last message
         if is_left:
             raise UnavailableError("The server ends")
         work.result()
@@ -195,12 +195,12 @@ class _Handlers(grpc.GenericRpcHandler):
         self._handlers |= {path: server.stream(path, one) for path, one in methods.streams.items()}
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
-        """The method of a call; None if there is none."""
+        """Return the method of a call; None if it does not exist."""
         return self._handlers.get(handler_call_details.method)
 
 
 class _Context:
-    """A call of grpc.aio as methods see it."""
+    """A call of grpc.aio in the form for methods."""
 
     def __init__(self, context: Any) -> None:
         self._context = context

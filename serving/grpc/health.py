@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.exchange import Exchange
 
 _NAME = "grpc.health.v1.Health"
-_LOOK_S = 0.25  # how often a watched status is looked at
-_MOST_WATCHING = 256  # each is looked at as often
+_LOOK_S = 0.25  # between checks of a watched status
+_MOST_WATCHING = 256  # each is checked as often
 _SERVICES = ("tensorflow.serving.", "inference.")
 
 
@@ -32,7 +32,7 @@ class Health:
     """The methods of the service.
 
     Args:
-        exchange: whose repository is asked.
+        exchange: the exchange with the repository.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -51,14 +51,14 @@ class Health:
         return HealthCheckResponse(status=status).SerializeToString()
 
     async def list(self, _: bytes, __: Context) -> bytes:
-        """The same of the server and of each model."""
+        """The same for the server and for each model."""
         response = HealthListResponse()
         for name in ("", *self._repository.names()):
             response.statuses[name].status = self._status(name)
         return response.SerializeToString()
 
     async def watch(self, context: Context) -> None:
-        """The same as `check`, and again each time that it changes, until the server ends."""
+        """The same as `check`, and again after each change, until the server ends."""
         if self._watching >= _MOST_WATCHING:
             raise UnavailableError(f"{_MOST_WATCHING} clients watch already; try again later")
         self._watching += 1
@@ -87,7 +87,7 @@ class Health:
                 await asyncio.sleep(_LOOK_S)
         except asyncio.CancelledError:
             ending = HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
-            with suppress(Exception):  # nobody reads it
+            with suppress(Exception):  # the client has left
                 await context.write(ending.SerializeToString())
             raise
 

@@ -45,7 +45,7 @@ class InferenceService:
     """The methods of the service.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -114,26 +114,26 @@ class InferenceService:
         return response.SerializeToString()
 
     async def model_infer(self, data: bytes, context: Context) -> bytes:
-        """Run one signature."""
+        """Run a signature."""
         message = await parsed(pb.ModelInferRequest, data)
         which = which_version(message.model_name, message.model_version)
         return await answer(self._exchange, Infer(message), which, data, context)
 
     async def model_stream_infer(self, context: Context) -> None:
-        """The same for each message of a stream; an error is a message of the stream."""
+        """The same for each message of a stream; errors are messages of the stream."""
         while (data := await context.read()) is not None:
             response = pb.ModelStreamInferResponse()
             try:
                 response.infer_response.MergeFromString(await self.model_infer(data, context))
             except Exception as error:
-                # The stream goes on, and its client must know which request failed.
+                # The stream continues, and its client must know which request failed.
                 response.error_message = refused(error).body.decode("utf-8", "replace")
                 with suppress(DecodeError):
                     response.infer_response.id = pb.ModelInferRequest.FromString(data).id
             await context.write(response.SerializeToString())
 
     async def model_config(self, data: bytes, _: Context) -> bytes:
-        """A model as Triton's configuration would have it."""
+        """The model in Triton's configuration."""
         message = parse(pb.ModelConfigRequest, data)
         servable = self._served(message.name, message.version)
         found = read_configuration(servable)
@@ -153,7 +153,7 @@ class InferenceService:
         return pb.ModelConfigResponse(config=config).SerializeToString()
 
     async def model_statistics(self, data: bytes, _: Context) -> bytes:
-        """The answers of one version, of all of a model, or of all models."""
+        """The statistics of one version, of all of a model, or of all models."""
         message = parse(pb.ModelStatisticsRequest, data)
         which = which_version(message.name, message.version)
         response = pb.ModelStatisticsResponse()
@@ -197,7 +197,7 @@ class InferenceService:
         return response.SerializeToString()
 
     async def repository_model_load(self, data: bytes, context: Context) -> bytes:
-        """Serve an unloaded model again, or look for its new versions."""
+        """Serve an unloaded model again, or check for its new versions."""
         self._exchange.control.check(headers_of(context.invocation_metadata()))
         message = parse(pb.RepositoryModelLoadRequest, data)
         _check_repository(message.repository_name)
@@ -237,12 +237,12 @@ def _parameters(message: Mapping[str, pb.ModelRepositoryParameter]) -> dict[str,
 
 
 def _check_repository(name: str) -> None:
-    """Raise if a request names one of several repositories.
+    """Check that a request does not name one of several repositories.
 
     Raises:
-        InvalidArgumentError: it does.
+        InvalidArgumentError: it names one.
     """
     if name:
         raise InvalidArgumentError(
-            f"repository_name must be empty, for there is one repository; got '{name[:80]}'"
+            f"repository_name must be empty, since there is one repository; got '{name[:80]}'"
         )

@@ -1,6 +1,6 @@
-"""The gRPC port, opened after HTTP's: importing grpcio takes longer than starting HTTP.
+"""The gRPC port, opened after the HTTP port: importing grpcio takes longer than starting HTTP.
 
-HTTP requests do not wait for it; the server is not ready before it is open.
+HTTP requests do not wait for it, but the server is not ready before it is open.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.exchange import Exchange
 
 _RETRY_S = 2.0
-_DELAY_S = 0.03  # whoever waited at the door of HTTP is answered first
+_DELAY_S = 0.03  # requests that waited for HTTP are answered first
 
 
 @asynccontextmanager
 async def opened_late(
     exchange: Exchange, address: str, delay_s: float = _DELAY_S
 ) -> AsyncIterator[None]:
-    """The port opens during this context, and closes at its end.
+    """A context in which the port is opened, and closed at its end.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
         address: `host:port`.
-        delay_s: until gRPC is imported.
+        delay_s: seconds until gRPC is imported.
     """
     repository = exchange.repository
     repository.unopened_ports += 1
@@ -43,7 +43,7 @@ async def opened_late(
         while listening is None and not ending.is_set():
             try:
                 listening = await asyncio.to_thread(_listening)
-            except (ImportError, OSError) as error:  # as without a free file descriptor
+            except (ImportError, OSError) as error:  # such as a lack of file descriptors
                 LOG.error("gRPC is not served yet, which is tried again: %s", one_line(error))
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ending.wait(), _RETRY_S)

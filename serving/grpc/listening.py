@@ -1,4 +1,4 @@
-"""The gRPC port: the services on one server, on the HTTP server's event loop."""
+"""The gRPC port: all services on one server, on the HTTP server's event loop."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.exchange import Exchange
     from pinnace.serving.tls import Certificates
 
-_MOST_STREAMS = 1024  # calls on one connection; clients let others wait
+_MOST_STREAMS = 1024  # calls on one connection; clients queue others
 _METADATA_BYTES = 2**14
-_PING_STRIKES = 2  # pings that come too often, before the connection is closed
-_IDLE_S = 120.0  # without a call; clients connect again when they have one
-_MARGIN_BYTES = 2**20  # of a message beside its tensors
-# Part of the time to drain, after which a connection is told to go, and is still answered. What
-# comes at a server's end before its client knows is refused by gRPC's core: by then nobody may be
-# left. A client that comes back before balancers know of the end is told a second time.
+_PING_STRIKES = 2  # pings that are too frequent, before the connection is closed
+_IDLE_S = 120.0  # without a call; clients reconnect for the next one
+_MARGIN_BYTES = 2**20  # of a message besides its tensors
+# The fraction of the time to drain after which a connection is told to close; it is still answered.
+# gRPC's core refuses calls that arrive at the server's end before the client knows of it, so all
+# clients must have left by then. A client that reconnects before balancers notice is told again.
 _AGE = 0.4
 _HEALTH_METHODS = frozenset(
     {
@@ -45,11 +45,11 @@ _HEALTH_METHODS = frozenset(
 
 
 class Guard:
-    """Refuses calls without an API key, of every service but that of health.
+    """Refuses calls without an API key, for every service except health.
 
     Args:
-        keys: that there are.
-        guards_health: whether questions for health need one too.
+        keys: the API keys.
+        guards_health: whether health checks need a key, too.
     """
 
     def __init__(self, keys: Sequence[ApiKeys], guards_health: bool) -> None:
@@ -57,10 +57,10 @@ class Guard:
         self._guards_health = guards_health
 
     def __call__(self, path: str, headers: Mapping[bytes, bytes]) -> None:
-        """Raise unless a call of this path may be answered.
+        """Check that a call of this path may be answered.
 
         Raises:
-            UnauthenticatedError: it has no key that is known.
+            UnauthenticatedError: the call has no known key.
         """
         if self._guards_health or path not in _HEALTH_METHODS:
             for keys in self._keys:
@@ -68,10 +68,10 @@ class Guard:
 
 
 def make_credentials(find: Callable[[], Certificates | None]) -> grpc.ServerCredentials:
-    """Credentials that connections to come may find changed.
+    """Return credentials that may change for new connections.
 
     Args:
-        find: the certificates of this moment.
+        find: returns the current certificates.
     """
     seen = find()
 
@@ -86,12 +86,12 @@ def make_credentials(find: Callable[[], Certificates | None]) -> grpc.ServerCred
         nonlocal seen
         found = find()
         if found is None or found == seen:
-            return None  # as it was
+            return None  # unchanged
         seen = found
         return configure(found)
 
     verifies = seen is not None and seen.verifies
-    # The stubs do not know that None means "as it was".
+    # The stubs do not know that None means unchanged.
     look = cast("Callable[[], grpc.ServerCertificateConfiguration]", fetch)
     return grpc.dynamic_ssl_server_credentials(configure(seen), look, verifies)
 
@@ -104,13 +104,13 @@ async def listening(
     *,
     on_core: bool = True,
 ) -> AsyncIterator[int]:
-    """The services on a port while the context lasts; at its end requests are drained.
+    """A context in which the services listen on a port; requests are drained at its end.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
         address: `host:port`; port 0 takes a free one; or `unix:PATH`.
-        credentials: of TLS; None speaks plain text.
-        on_core: serve on grpcio's core where it is known, not on grpc.aio.
+        credentials: TLS credentials; None for plain text.
+        on_core: whether to serve on grpcio's core if its interface is known, or on grpc.aio.
 
     Yields:
         The port.
@@ -141,7 +141,7 @@ async def listening(
     methods = Methods()
     for service in (PredictionService, ModelService, InferenceService, Health):
         service(exchange).register(methods)
-    # As many as would hold, each at its largest, what all requests may hold.
+    # As many messages of the largest size as fit in the limit for all requests.
     slow = max((settings.max_inflight_bytes or 2**40) // settings.max_body_bytes, 1)
     message_s = settings.body_timeout_s
     kind = acceleration.grpc_server() if on_core else None

@@ -1,7 +1,7 @@
 """The common part of all gRPC methods, for both servers.
 
-A method is a coroutine of a request's bytes and a context; it raises what becomes the status. Two
-servers run them: `aio_server`, on grpc.aio, and, sooner, that of `fast` on grpcio's core.
+A method is a coroutine of a request's bytes and a context; its errors become the status. Two
+servers run them: `aio_server`, on grpc.aio, and the faster one of `fast` on grpcio's core.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ M = TypeVar("M", bound=Message)
 Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 _MAX_DETAILS = 1024
-_LARGE_BYTES = 2**16  # reading more would keep the event loop from its work
-_READERS = ThreadPoolExecutor(2, "pinnace-read")  # so few, for each takes much memory
+_LARGE_BYTES = 2**16  # parsing more would block the event loop for too long
+_READERS = ThreadPoolExecutor(2, "pinnace-read")  # so few, since each takes much memory
 
 
 class Context(Protocol):
-    """A call as methods see it; the names are those of grpc.aio."""
+    """A call in the form for methods; the names are those of grpc.aio."""
 
     def invocation_metadata(self) -> Metadata:
         """The metadata that the client sent with the request."""
@@ -46,7 +46,7 @@ class Context(Protocol):
         """The client's address."""
 
     async def read(self) -> bytes | None:
-        """The next message of a stream; None when the client has sent its last."""
+        """Return the next message of a stream; None after the client's last."""
 
     async def write(self, data: bytes) -> None:
         """Send one of several messages."""
@@ -76,12 +76,12 @@ Take: TypeAlias = Callable[[bytes, Quick], bool]
 
 
 class Methods:
-    """The methods a server answers, by full path: `/package.Service/Method`.
+    """The methods that a server answers, by full path: `/package.Service/Method`.
 
     Attributes:
         unary: a message in, a message out.
         streams: any number of messages in and out.
-        quick: begins to answer a request of the unary method of this path, or says False.
+        quick: starts to answer a request of the unary method with that path, or returns False.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault
     """Ends a call with a status.
 
     Args:
-        reply: whose status is the canonical code, and whose body is the message.
+        reply: a reply with the canonical code as status, and the message as body.
     """
 
     def __init__(self, reply: Reply) -> None:
@@ -105,17 +105,17 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault
 async def answer(
     exchange: Exchange, wire: Wire, which: Which, data: bytes, context: Context
 ) -> bytes:
-    """The bytes of the response to an inference request.
+    """Return the bytes of the response to an inference request.
 
     Args:
-        exchange: that answers.
-        wire: made for this one request.
-        which: the version that it asks for.
-        data: of the request.
-        context: of the call.
+        exchange: the exchange that answers.
+        wire: the wire of this one request.
+        which: the requested version.
+        data: the request's bytes.
+        context: the call's context.
 
     Raises:
-        Refused: it is refused; with the status.
+        Refused: the request is refused, with a status.
     """
     headers = headers_of(context.invocation_metadata())
     request = Request(wire, which, headers, context.peer(), len(data))
@@ -130,15 +130,15 @@ async def answer(
 
 
 async def parsed(kind: type[M], data: bytes, name: str = "") -> M:
-    """The message in the bytes of a request; a large one is read in a thread.
+    """Parse the message of a request; a large one in a thread.
 
     Args:
-        kind: of message.
-        data: of the request.
-        name: of the message as clients know it, where it is another.
+        kind: the kind of message.
+        data: the request's bytes.
+        name: the message's name for clients, if it differs.
 
     Raises:
-        InvalidArgumentError: there is none.
+        InvalidArgumentError: the bytes are not such a message.
     """
     if len(data) > _LARGE_BYTES:
         return await asyncio.get_running_loop().run_in_executor(_READERS, parse, kind, data, name)
@@ -146,7 +146,7 @@ async def parsed(kind: type[M], data: bytes, name: str = "") -> M:
 
 
 def headers_of(metadata: Metadata | None) -> Mapping[bytes, bytes]:
-    """Metadata as the exchange reads them: names in lower case, bytes throughout."""
+    """Return metadata in the form for the exchange: names in lower case, bytes throughout."""
     return {
         key.encode(): value if isinstance(value, bytes) else value.encode()
         for key, value in metadata or ()
@@ -154,7 +154,7 @@ def headers_of(metadata: Metadata | None) -> Mapping[bytes, bytes]:
 
 
 def refused(error: BaseException) -> Reply:
-    """The status that ends a call whose method raised; faults of the server are logged."""
+    """Return the status of a call whose method raised; faults of the server are logged."""
     if isinstance(error, Refused):
         return error.reply
     if canonical_code(error) == INTERNAL:
@@ -163,5 +163,5 @@ def refused(error: BaseException) -> Reply:
 
 
 def details_of(reply: Reply) -> bytes:
-    """The message of a status, in UTF-8, truncated to the limit of headers."""
+    """Return a status' message in UTF-8, truncated to the limit of headers."""
     return reply.body[:_MAX_DETAILS].decode("utf-8", "ignore").encode()

@@ -1,4 +1,4 @@
-"""`tensorflow.serving.ModelService`: where versions stand, and what to serve from now on.
+"""`tensorflow.serving.ModelService`: the status of versions, and the configuration of models.
 
 Source: docs/reference/serving_api.md 2.
 """
@@ -36,7 +36,7 @@ class ModelService:
     """The methods of the service.
 
     Args:
-        exchange: whose repository is asked.
+        exchange: the exchange with the repository.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -51,7 +51,7 @@ class ModelService:
         }
 
     async def get_model_status(self, data: bytes, _: Context) -> bytes:
-        """Where the versions of a model stand."""
+        """The status of a model's versions."""
         message = parse(GetModelStatusRequest, data)
         response = GetModelStatusResponse()
         for status in self._repository.status(which_model(message.model_spec)):
@@ -64,7 +64,7 @@ class ModelService:
         return response.SerializeToString()
 
     async def handle_reload_config_request(self, data: bytes, context: Context) -> bytes:
-        """Serve the models of the request and no others."""
+        """Serve exactly the models of the request."""
         self._control.check(headers_of(context.invocation_metadata()))
         message = parse(ReloadConfigRequest, data)
         response = ReloadConfigResponse()
@@ -87,10 +87,10 @@ class ModelService:
 
 
 def _check_absolute(models: Iterable[ModelConfig]) -> None:
-    """Raise unless the path of each model means the same to client and server.
+    """Check that the path of each model means the same to client and server.
 
     Raises:
-        InvalidArgumentError: one is relative.
+        InvalidArgumentError: a path is relative.
     """
     for model in models:
         path = model.base_path

@@ -47,7 +47,7 @@ _NAME = "tensorflow.serving.PredictionService"
 _SIGNATURES = "signature_def"
 _MAX_TASKS = 64
 _KINDS: dict[str, type[Classify | Regress]] = {CLASSIFY: Classify, REGRESS: Regress}
-_ANSWER_BYTES = 8  # of an example, at least
+_ANSWER_BYTES = 8  # per example, at least
 _RESULTS = MultiInferenceResponse.RESULTS_FIELD_NUMBER
 
 
@@ -55,7 +55,7 @@ class PredictionService:
     """The methods of the service.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -72,7 +72,7 @@ class PredictionService:
         }
 
     async def predict(self, data: bytes, context: Context) -> bytes:
-        """Run one signature on tensors."""
+        """Run a signature on tensors."""
         message = await parsed(PredictRequest, data)
         which = which_model(message.model_spec)
         wire = Predict(message, self._exchange.settings.tensor_content)
@@ -151,7 +151,7 @@ class PredictionService:
         response.model_spec.name = found.name
         response.model_spec.version.value = found.version
         packed = response.metadata[_SIGNATURES]
-        # The type that TensorFlow's clients look for; the message of this project has another name.
+        # The type that TensorFlow's clients expect; this project's message has another name.
         packed.type_url = "type.googleapis.com/tensorflow.serving.SignatureDefMap"
         packed.value = signatures.SerializeToString()
         return response.SerializeToString()

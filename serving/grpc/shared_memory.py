@@ -1,4 +1,4 @@
-"""The methods of `inference.GRPCInferenceService` for shared memory: Triton's.
+"""Triton's methods of `inference.GRPCInferenceService` for shared memory.
 
 Source: docs/reference/serving_api.md 5.
 """
@@ -23,7 +23,7 @@ class SharedMemoryService:
     """The methods.
 
     Args:
-        exchange: that has the regions, if the server has any.
+        exchange: the exchange with the regions, if the server has any.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -35,7 +35,7 @@ class SharedMemoryService:
             f"{_SERVICE}SystemSharedMemoryStatus": self.system_status,
             f"{_SERVICE}SystemSharedMemoryRegister": self.system_register,
             f"{_SERVICE}SystemSharedMemoryUnregister": self.system_unregister,
-            # Of these, an empty message is the status, and what is to be forgotten.
+            # For these calls, an empty message is the correct status and the correct reply.
             f"{_SERVICE}CudaSharedMemoryStatus": self.cuda_nothing,
             f"{_SERVICE}CudaSharedMemoryUnregister": self.cuda_nothing,
             f"{_SERVICE}CudaSharedMemoryRegister": self.cuda_register,
@@ -49,7 +49,7 @@ class SharedMemoryService:
         return found
 
     async def system_status(self, data: bytes, _: Context) -> bytes:
-        """The regions that are registered, or one of them."""
+        """The registered regions, or one of them."""
         message = parse(pb.SystemSharedMemoryStatusRequest, data)
         response = pb.SystemSharedMemoryStatusResponse()
         for one in self._regions.named(message.name):
@@ -63,23 +63,23 @@ class SharedMemoryService:
         return response.SerializeToString()
 
     async def system_register(self, data: bytes, _: Context) -> bytes:
-        """Open a part of an object of shared memory under a name."""
+        """Register a part of a shared memory object under a name."""
         message = parse(pb.SystemSharedMemoryRegisterRequest, data)
         self._regions.register(message.name, message.key, message.offset, message.byte_size)
         return pb.SystemSharedMemoryRegisterResponse().SerializeToString()
 
     async def system_unregister(self, data: bytes, _: Context) -> bytes:
-        """Forget all regions, or one; what is not registered is no error."""
+        """Unregister all regions, or one; an unknown name is not an error."""
         self._regions.unregister(parse(pb.SystemSharedMemoryUnregisterRequest, data).name)
         return pb.SystemSharedMemoryUnregisterResponse().SerializeToString()
 
     async def cuda_nothing(self, _: bytes, __: Context) -> bytes:
-        """No regions: models run on the CPU."""
-        self._regions  # noqa: B018 (refuses where there is no shared memory)
+        """An empty list, since models run on the CPU."""
+        self._regions  # noqa: B018 (refuses if shared memory is disabled)
         return b""
 
     async def cuda_register(self, data: bytes, _: Context) -> bytes:
-        """Refused: there is no GPU."""
-        self._regions  # noqa: B018 (the same)
-        name = parse(pb.SystemSharedMemoryStatusRequest, data).name  # the same field
+        """Refused, since there is no GPU."""
+        self._regions  # noqa: B018 (see above)
+        name = parse(pb.SystemSharedMemoryStatusRequest, data).name  # which has the same field
         raise no_gpu(name)

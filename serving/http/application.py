@@ -1,4 +1,4 @@
-"""The ASGI application: a service's routes and errors put together."""
+"""The ASGI application of a service: its routes and error handlers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def create_app(
     fronts: Sequence[Front] = (),
     metrics: Metrics | None = None,
 ) -> FastAPI:
-    """The application that answers for these models; its lifespan loads them first.
+    """Return the application that answers for these models; its lifespan loads them first.
 
     Args:
         settings: limits and times.
-        repository: of the models; `start` and `close` are called here.
-        fronts: other ways in, open as long as the application runs.
-        metrics: None makes some for this application alone.
+        repository: the models; the lifespan calls its `start` and `close`.
+        fronts: other fronts, open while the application runs.
+        metrics: the metrics; None creates them for this application alone.
 
     Raises:
         OpError: the keys cannot be read, or a log cannot be written.
@@ -69,7 +69,7 @@ def create_app(
 
 
 def application(service: Service) -> FastAPI:
-    """The routes of a service; the application's lifespan is the service's life."""
+    """Return the routes of a service; the application's lifespan is the service's."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -82,7 +82,7 @@ def application(service: Service) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,  # FastAPI's pages load scripts from the internet
         redoc_url=None,
-        openapi_url=None,  # `web` writes one that knows the models
+        openapi_url=None,  # `web` writes one with the models
         redirect_slashes=False,
     )
     settings, keys = service.settings, service.keys
@@ -142,7 +142,7 @@ class UnexpectedErrors:
     """Answers 500 for unhandled exceptions of a model; the log gets the traceback.
 
     Args:
-        app: that may raise.
+        app: the application.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -167,11 +167,11 @@ class UnexpectedErrors:
 
 
 class OpenOrigins:
-    """Adds the CORS headers with which any page may ask.
+    """Adds CORS headers that allow requests from any page.
 
     Args:
-        app: whose replies get them.
-        headers: that they get.
+        app: the application.
+        headers: the headers to add.
     """
 
     def __init__(self, app: ASGIApp, headers: tuple[tuple[bytes, bytes], ...]) -> None:
@@ -200,7 +200,7 @@ async def _answer_invalid(_: Request, error: Exception) -> Response:
 
 
 async def _answer_no_route(request: Request, error: Exception) -> Response:
-    """No route, or not by this method: TensorFlow Serving answers 400 for both within `/v1/`."""
+    """No route, or another method: within `/v1/` TensorFlow Serving answers 400 for both."""
     path = request.url.path
     if path.lower().startswith("/v1/"):
         return error_reply(f"Malformed request: {request.method} {path}", 400)

@@ -1,4 +1,4 @@
-"""Request bodies: read raw, unpacked and bounded; and replies."""
+"""Request bodies: received, decompressed and bounded; and replies."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ VERSION_HEADER = "X-Model-Version"
 EXCHANGED = "pinnace.exchanged"  # in the scope: a list that is filled if the exchange answers
 
 _MOST_ENCODINGS = 4  # of one body
-_PIECE_BYTES = 2**18  # unpacked at once
-_UNPACKERS = ThreadPoolExecutor(2, "pinnace-unpack")  # so few, for each takes much memory
+_PIECE_BYTES = 2**18  # decompressed at once
+_UNPACKERS = ThreadPoolExecutor(2, "pinnace-unpack")  # so few, since each takes much memory
 _ZLIB_FORMATS = {
     "gzip": 16 + zlib.MAX_WBITS,
     "x-gzip": 16 + zlib.MAX_WBITS,
@@ -46,21 +46,21 @@ async def read_body(
     charge: Charge = lambda _: None,
     most_expanded: int = MOST_BYTES,
 ) -> bytes:
-    """The body of a request, unpacked.
+    """Return the body of a request, decompressed.
 
     Args:
-        request: its body is not read yet.
-        max_bytes: largest size, as sent and unpacked.
-        timeout_s: longest time that it may take to arrive.
-        charge: told of the bytes that came so far; may refuse more.
+        request: the request, whose body is not read yet.
+        max_bytes: largest size, as sent and decompressed.
+        timeout_s: longest time for it to arrive.
+        charge: called with the number of bytes received so far; may refuse more.
         most_expanded: bytes that any request may take while it is read.
 
     Raises:
-        RequestTooLargeError: it is larger; the rest is not read.
-        SlowRequestError: it takes longer.
-        EncodingError: it is packed in a way that the server does not know.
-        InvalidArgumentError: it is not packed as its header says.
-        CancelledError: the client went away.
+        RequestTooLargeError: the body is larger; the rest is not read.
+        SlowRequestError: the body takes longer.
+        EncodingError: the body's encoding is not supported.
+        InvalidArgumentError: the body does not have the encoding in its header.
+        CancelledError: the client has left.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared[:20]) > max_bytes:
@@ -83,19 +83,19 @@ async def read_body(
     encodings = request.headers.get("content-encoding")
     if encodings is None:
         return body
-    # While it is put together what was unpacked is there twice.
+    # While the pieces are joined, the decompressed body exists twice.
     most = min(max_bytes, allowed_bytes(len(body), most_expanded) // 2)
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_UNPACKERS, unpack, body, encodings, most)
 
 
 def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
-    """A body as it was before the encodings of its `Content-Encoding` were applied.
+    """Return a body without the encodings in its `Content-Encoding`.
 
     Raises:
-        RequestTooLargeError: it grows above the limit.
-        EncodingError: an encoding is not known.
-        InvalidArgumentError: the body is not in that encoding.
+        RequestTooLargeError: it exceeds the limit.
+        EncodingError: an encoding is not supported.
+        InvalidArgumentError: the body does not have that encoding.
     """
     words = encodings.split(",")
     if len(words) > _MOST_ENCODINGS:
@@ -113,7 +113,7 @@ def unpack(body: bytes, encodings: str, max_bytes: int) -> bytes:
 
 
 def _inflate(body: bytes, encoding: str, wbits: int, max_bytes: int) -> bytes:
-    """A body without one encoding; made in pieces, so that one that is too large is never whole."""
+    """Remove one encoding; in pieces, so that a body that is too large is never complete."""
     stream = zlib.decompressobj(wbits)
     parts: list[bytes] = []
     size = 0
@@ -130,7 +130,7 @@ def _inflate(body: bytes, encoding: str, wbits: int, max_bytes: int) -> bytes:
                 raise _too_large(max_bytes)
             parts.append(part)
             left = stream.unconsumed_tail
-            # zlib may have taken all of the input, and still hold output.
+            # zlib may have consumed all input, and still hold output.
             is_pending = bool(left) or len(part) == _PIECE_BYTES
     if not stream.eof:
         raise InvalidArgumentError(f"The body is not {encoding}: it ends too early")
@@ -138,12 +138,12 @@ def _inflate(body: bytes, encoding: str, wbits: int, max_bytes: int) -> bytes:
 
 
 async def exchange_response(request: Request, wire: Wire, which: Which) -> Response:
-    """The reply to an inference request, through the exchange.
+    """Return the reply to an inference request, through the exchange.
 
     Args:
-        request: its body is not read yet.
+        request: the request, whose body is not read yet.
         wire: the request's protocol.
-        which: the version that it asks for.
+        which: the requested version.
     """
     exchange: Exchange = request.app.state.exchange
     settings = exchange.settings
@@ -173,12 +173,12 @@ async def exchange_response(request: Request, wire: Wire, which: Which) -> Respo
 def json_response(
     body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A reply that is JSON already."""
+    """Return a reply with a body that is already JSON."""
     return Response(body, status, headers=headers, media_type="application/json")
 
 
 def error_response(error: BaseException) -> Response:
-    """The reply for an exception, as a response of FastAPI."""
+    """Return the reply for an exception, as a response of FastAPI."""
     reply = refusal(error)
     response = Response(reply.body, reply.status)
     response.raw_headers.extend(reply.headers)
@@ -186,7 +186,7 @@ def error_response(error: BaseException) -> Response:
 
 
 def error_reply(message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """`{"error": message}`, whatever characters the message has."""
+    """Return `{"error": message}`, with any characters escaped."""
     text = message.encode("utf-8", "replace").decode()
     return json_response(orjson.dumps({"error": text}), status, headers)
 

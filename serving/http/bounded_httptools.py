@@ -12,16 +12,16 @@ from pinnace.serving.http.connections import MAX_HEADERS, MAX_PIPELINED, Bounded
 if TYPE_CHECKING:
     from typing import Any
 
-# What would change the protocol behind a request, and how long the connection lives.
+# Headers that would change the connection's protocol, or its lifetime.
 _OF_THE_CONNECTION = frozenset({b"connection", b"upgrade", b"http2-settings", b"keep-alive"})
 
 
 class _StopError(Exception):
-    """The connection is not read any further.
+    """Ends the reading of the connection.
 
     Args:
-        status: of the answer that says why; 0 for none.
-        message: of it.
+        status: the status of the reply that says why; 0 for no reply.
+        message: the reply's message.
     """
 
     def __init__(self, status: int = 0, message: str = "") -> None:
@@ -37,7 +37,7 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
         arguments: uvicorn's.
     """
 
-    # The base has more attributes than a quick look-up allows.
+    # The base class has more attributes than fit in a fast look-up.
     __slots__ = (
         "_count",
         "_heads",
@@ -55,16 +55,16 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._count = 0  # headers of this request so far
-        self._size = 0  # bytes of headers that are not complete
-        self._heads = 0  # that were complete
+        self._size = 0  # bytes of incomplete headers
+        self._heads = 0  # number of complete headers
         self._in_head = True
-        self._is_last = False  # the connection ends with the request that came
+        self._is_last = False  # the connection ends with the current request
         self._is_refused = False
-        self._stop: _StopError | None = None  # what a callback raised
-        self._refusal: tuple[int, str] | None = None  # waits for the answers before it
+        self._stop: _StopError | None = None  # raised by a callback
+        self._refusal: tuple[int, str] | None = None  # waits for earlier replies
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request, or of several."""
+        """Handle bytes of one or several requests."""
         if self._is_refused:
             return
         heads, was_in_head = self._heads, self._in_head
@@ -73,7 +73,7 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
         self._feed(data)
         if not self._in_head or self._is_refused:
             return
-        # Headers that begin in this piece, behind a body, are at most as long as it is.
+        # Headers that begin in this piece, after a body, are at most as long as the piece.
         self._size = self._size + len(data) if was_in_head and self._heads == heads else 0
         if self._size > self.bounds.header_bytes:
             self.refuse(431, f"The headers are larger than {self.bounds.header_bytes} bytes")
@@ -83,31 +83,31 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
-            # It stops behind the header block, and would take what follows, the body, for a new
-            # request. No other protocol is spoken here: the request is read again without that.
+            # It stops after the header block, and would take the body for a new request. Other
+            # protocols are not supported here, so the request is parsed again without the header.
             head = self._plain_head()
-            self.parser = HttpRequestParser(self)  # the other one may read no more by now
+            self.parser = HttpRequestParser(self)  # the other one may accept no more data
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
             self._feed(head + data[upgrade.args[0] :])
         except HttpParserError:
             self._refuse_unread()
 
     def on_message_begin(self) -> None:
-        """httptools met a request."""
+        """Note the start of a request."""
         if self._is_last:
             self._raise(_StopError())
         self._count = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header or trailer is complete."""
+        """Note a complete header or trailer."""
         self._count += 1
         if self._count > MAX_HEADERS:
             self._raise(_StopError(431, f"A request has at most {MAX_HEADERS} headers"))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The headers of a request are there."""
+        """Check the complete headers of a request."""
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
                 self._raise(_StopError(405, "CONNECT is not supported: this server is no proxy"))
@@ -122,7 +122,7 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
             self._raise(_StopError(429, message))
 
     def on_message_complete(self) -> None:
-        """A request is there."""
+        """Note a complete request."""
         if self.parser.should_upgrade():
             return
         self._in_head = True
@@ -130,19 +130,19 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A request has been answered: start the next one, or refuse what followed it."""
+        """Start the next request after a reply, or refuse the data that followed."""
         is_last = not self.pipeline
         super().on_response_complete()
         if is_last and self._refusal is not None:
             super().refuse(*self._refusal)
 
     def refuse(self, status: int, message: str) -> None:
-        """Refuse the request that is being read, when those before it are answered; then close."""
+        """Refuse the current request once those before it are answered; then close."""
         self._is_refused = True
         self._end_head()
         cycle = self.cycle
         waits = cycle is not None and not cycle.response_complete
-        if not self._in_head:  # its headers were right, and it has begun or waits already
+        if not self._in_head:  # its headers were valid, and it has begun or waits already
             cycle.disconnected = True
             cycle.message_event.set()
             if cycle.response_started:
@@ -157,21 +157,21 @@ class BoundedHttpTools(Bounded, HttpToolsProtocol):  # type: ignore[misc]  # as 
             super().refuse(status, message)
 
     def _raise(self, stop: _StopError) -> None:
-        self._stop = stop  # httptools raises another error in its place
+        self._stop = stop  # httptools raises its own error instead
         raise stop
 
     def _refuse_unread(self) -> None:
-        """httptools cannot read what came, or a callback stopped it."""
+        """Refuse data that httptools cannot parse, or at which a callback stopped it."""
         stop, self._stop = self._stop, None
         if stop is None:
             self.refuse(400, "Invalid HTTP request received.")
         elif stop.status:
             self.refuse(stop.status, stop.message)
         else:
-            self._is_refused = True  # what follows the last request is nobody's
+            self._is_refused = True  # data after the last request is ignored
 
     def _plain_head(self) -> bytes:
-        """The header block that was read, as that of a connection's last request."""
+        """The parsed header block, in the form of a connection's last request."""
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
         kept = [pair for pair in self.headers if pair[0] not in _OF_THE_CONNECTION]
         lines = [b"%b: %b\r\n" % pair for pair in [*kept, (b"connection", b"close")]]

@@ -1,7 +1,7 @@
-"""Limits on connections before their request is known: headers, time, and how many there are.
+"""Limits on connections before their request is known: their number, headers and time.
 
-An HTTP parser reads until a request's headers are complete, before any key is checked. Each of
-uvicorn's protocol classes is limited here in the same way.
+An HTTP parser reads until a request's headers are complete, before any key is checked. All of
+uvicorn's protocol classes are limited here in the same way.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
     from pinnace.serving.config.settings import Settings
 
-MAX_HEADERS = 256  # of one request, trailers included
-MAX_PIPELINED = 64  # requests that came before the first of them is answered
-_LOOK_S = 10.0  # between looks whether a client reads
-_LEAST_READ_BYTES = 2**14  # between two looks
-_LOOKED_AT = 256  # connections among which an idle one is looked for
-_IDLE_S = 1.0  # from which on a connection may make room for another one
+MAX_HEADERS = 256  # of one request, including trailers
+MAX_PIPELINED = 64  # requests received before the first of them is answered
+_LOOK_S = 10.0  # between checks whether a client reads
+_LEAST_READ_BYTES = 2**14  # between two checks
+_LOOKED_AT = 256  # connections among which an idle one is searched
+_IDLE_S = 1.0  # after which a connection may be closed for another one
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of the connections of one front.
+    """Limits of the connections of one front.
 
     Attributes:
-        header_bytes: of one request's headers.
+        header_bytes: bytes of one request's headers.
         header_s: longest time for these to arrive.
-        connections: at once.
+        connections: number of simultaneous connections.
     """
 
     header_bytes: int
@@ -45,7 +45,7 @@ class Bounds:
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """The bounds that the settings say."""
+    """The limits in the settings."""
     most = most_connections(settings)
     return Bounds(settings.max_header_bytes, settings.header_timeout_s, most)
 
@@ -53,8 +53,8 @@ def bounds_of(settings: Settings) -> Bounds:
 class Bounded:
     """A mixin that limits a connection of uvicorn's.
 
-    A class that has it calls `_await_head` when headers begin to arrive and `_end_head` when they
-    are there.
+    A subclass calls `_await_head` when headers begin to arrive and `_end_head` when they are
+    complete.
     """
 
     bounds: ClassVar[Bounds]
@@ -72,8 +72,8 @@ class Bounded:
         self._made_at = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """A client is there: it may stay if there is room."""
-        super().connection_made(transport)  # type: ignore[misc]  # of uvicorn's class
+        """Accept a client if there is room."""
+        super().connection_made(transport)  # type: ignore[misc]  # uvicorn's method
         self._made_at = time.monotonic()
         if len(self.connections) > self.bounds.connections and not self._make_room():
             self.refuse(503, "The server has too many connections; try again later")
@@ -81,20 +81,20 @@ class Bounded:
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
+        """Note that the client has left."""
         self._end_head()
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)  # type: ignore[misc]
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than it is written to."""
+        """Watch a client that reads more slowly than data is written."""
         super().pause_writing()  # type: ignore[misc]
         if self._unread is None:
             self._watch_reading(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """The client has read the written data."""
+        """Note that the client has read the written data."""
         super().resume_writing()  # type: ignore[misc]
         if self._unread is not None:
             self._unread.cancel()
@@ -104,13 +104,13 @@ class Bounded:
         """Whether no request has been pending on the connection for some time.
 
         Args:
-            now: on `time.monotonic`'s clock.
+            now: the time on `time.monotonic`'s clock.
         """
         is_free = self.cycle is None or self.cycle.response_complete
         return is_free and now - self._made_at > _IDLE_S
 
     def refuse(self, status: int, message: str) -> None:
-        """Answer without a request that is complete, and close."""
+        """Reply without a complete request, and close."""
         body = orjson.dumps({"error": message})
         self.transport.write(
             b"HTTP/1.1 %d Refused\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
@@ -119,7 +119,7 @@ class Bounded:
         self.transport.close()
 
     def _make_room(self) -> bool:
-        """Close a connection on which nothing happens; whether there was one."""
+        """Close an idle connection; whether there was one."""
         now = time.monotonic()
         for other in islice(self.connections, _LOOKED_AT):
             if other is not self and other.is_idle(now):
@@ -143,7 +143,7 @@ class Bounded:
             self.refuse(408, f"The headers of a request did not arrive within {seconds} s")
 
     def _watch_reading(self, before: int) -> None:
-        """Close connections whose client does not read its response."""
+        """Close the connection if its client does not read the response."""
 
         def look() -> None:
             left = self.transport.get_write_buffer_size()
@@ -156,10 +156,10 @@ class Bounded:
 
 
 class BoundedH11(Bounded, H11Protocol):  # type: ignore[misc]  # asyncio wants any transport
-    """A connection read by h11, which bounds the size of headers itself, see `uvicorn.Config`."""
+    """A connection parsed by h11, which limits the size of headers itself, see `uvicorn.Config`."""
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request, or of several."""
+        """Handle bytes of one or several requests."""
         before = self.cycle
         if before is None or before.response_complete:
             self._await_head()
@@ -168,5 +168,5 @@ class BoundedH11(Bounded, H11Protocol):  # type: ignore[misc]  # asyncio wants a
             self._end_head()
 
     def send_400_response(self, msg: str) -> None:
-        """h11 cannot read what came."""
+        """Refuse data that h11 cannot parse."""
         self.refuse(400, msg)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _HEALTH = frozenset({"/healthz", "/readyz", "/ping", "/v2/health/live", "/v2/health/ready"})
 _METRICS = "/metrics"
-_LEAST_BYTES = 512  # below it packing gains nothing
-_THREAD_BYTES = 2**16  # above it packing would keep the event loop from its work
+_LEAST_BYTES = 512  # below it compression gains nothing
+_THREAD_BYTES = 2**16  # above it compression would block the event loop for too long
 _LEVEL = 5
 _FORMATS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
@@ -28,9 +28,9 @@ class Guarded:
     """Refuses requests without an API key, on every route but the open ones.
 
     Args:
-        app: that is asked then.
-        keys: that there are.
-        open_paths: that need no key.
+        app: the guarded application.
+        keys: the API keys.
+        open_paths: the paths that need no key.
     """
 
     def __init__(self, app: ASGIApp, keys: ApiKeys, open_paths: frozenset[str]) -> None:
@@ -40,7 +40,7 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, if it has a key."""
-        # A browser asks OPTIONS without what it will send later.
+        # Browsers send OPTIONS requests without the headers of the later request.
         if (
             scope["type"] == "http"
             and scope["path"] not in self._open
@@ -55,17 +55,17 @@ class Guarded:
 
 
 def metrics_paths(metrics_path: str) -> tuple[str, ...]:
-    """The paths of metrics: as configured, and Prometheus' default; or none."""
+    """The paths of metrics: the configured one, and Prometheus' default; or none."""
     return tuple(dict.fromkeys((metrics_path, _METRICS))) if metrics_path else ()
 
 
 def open_paths(health: bool, health_route: str, metrics_path: str) -> frozenset[str]:
-    """The paths that need no key; the files of the page are among them.
+    """Return the paths that need no key, including the files of the page.
 
     Args:
-        health: whether questions for health are among them.
-        health_route: that of a platform; may be empty.
-        metrics_path: where metrics are, if these are too; else empty.
+        health: whether health checks need no key.
+        health_route: a platform's health route; may be empty.
+        metrics_path: the path of metrics, if they need no key; else empty.
     """
     found = {*OPEN_PATHS, *metrics_paths(metrics_path)}
     if health:
@@ -74,10 +74,10 @@ def open_paths(health: bool, health_route: str, metrics_path: str) -> frozenset[
 
 
 class Packed:
-    """Packs replies for clients that accept it.
+    """Compresses replies for clients that accept it.
 
     Args:
-        app: whose replies are packed.
+        app: the application.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -24,7 +24,7 @@ async def live() -> Response:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
 async def ready(models: Models, model: str = "") -> Response:
-    """200 if every model, or the one named, has a version that answers, else 503; so at the end."""
+    """200 if every model, or the named one, is ready, else 503; also 503 during the shutdown."""
     if model and model not in models:
         raise NotFoundError(f"Model '{model[:200]}' is not served")
     if models.is_ready_for(model) if model else models.is_ready():

@@ -65,7 +65,7 @@ class _Input:
     name: str
     dtype: DType
     shape: tuple[int, ...]
-    size: int | None  # bytes after the header; None if the values stand in `data` or in memory
+    size: int | None  # bytes after the header; None if the values are in `data` or in memory
     data: Any
     place: TensorInRegion | None = None
 
@@ -75,12 +75,12 @@ class Question:
     """A request without the bytes of its tensors.
 
     Attributes:
-        id: of the request, given back.
-        signature_name: which signature to run.
-        inputs: in the order of their bytes.
-        outputs: asked for; None for all.
-        is_binary: whether outputs that say nothing are sent as bytes.
-        sequence: where the request stands in one; None if in none.
+        id: the request's id, which is returned.
+        signature_name: the signature to run.
+        inputs: the inputs, in the order of their bytes.
+        outputs: the requested outputs; None for all.
+        is_binary: whether outputs are sent as bytes by default.
+        sequence: the request's position in a sequence; None if it is in none.
     """
 
     id: str | None
@@ -138,14 +138,14 @@ class Infer:
 
 
 class Encoder:
-    """Outputs as the reply to a question.
+    """Encodes outputs as the reply to a question.
 
     Args:
-        servable: that answers.
-        question: that it answers.
+        servable: the version that answers.
+        question: the question.
 
     Raises:
-        InvalidArgumentError: the question asks for outputs that there are not.
+        InvalidArgumentError: the question asks for unknown outputs.
     """
 
     __slots__ = ("_heads", "_name", "_question", "_version", "_wanted")
@@ -158,7 +158,7 @@ class Encoder:
         self._heads: dict[object, tuple[bytes, ReplyHeaders]] = {}
 
     def __call__(self, outputs: Arrays) -> Reply:
-        """The reply."""
+        """Return the reply."""
         tensors = []
         raw: list[Long] = []
         places: dict[str, int] = {}
@@ -175,7 +175,7 @@ class Encoder:
         return Reply(joined(chain((head,), *(part.parts for part in raw))), 200, headers)
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
-        """The reply to each of several requests with this question, whose rows ran together."""
+        """Return the replies to requests with this question, whose rows ran together, or None."""
         if len(self._wanted) != 1 or self._question.id is not None:
             return None
         (output,) = self._wanted
@@ -185,7 +185,7 @@ class Encoder:
         raw = array.tobytes()
         row_bytes = array.nbytes // len(array)
         size = rows[0]
-        if rows.count(size) == len(rows):  # mostly
+        if rows.count(size) == len(rows):  # the usual case
             step = size * row_bytes
             head, headers = self._head([(output, array[:size])], [step])
             ends = range(step, (len(rows) + 1) * step, step)
@@ -208,12 +208,12 @@ class Encoder:
         sizes: Sequence[int],
         places: Mapping[str, int] = {},
     ) -> tuple[bytes, ReplyHeaders]:
-        """The JSON of a reply, and its headers.
+        """Return the JSON of a reply, and its headers.
 
         Args:
-            tensors: that are sent.
-            sizes: in bytes, of those that are sent as bytes.
-            places: the same of those that are in shared memory.
+            tensors: the tensors to send.
+            sizes: the sizes in bytes of those that are sent as bytes.
+            places: the locations of those in shared memory.
         """
         key = None
         if len(sizes) == len(tensors):
@@ -270,14 +270,14 @@ class Encoder:
 
 
 def read_arrays(question: Question, raw: memoryview) -> dict[str, Array]:
-    """The arrays that a request feeds.
+    """Return the arrays that a request feeds.
 
     Args:
-        question: that is asked.
+        question: the request's JSON.
         raw: the bytes of its tensors.
 
     Raises:
-        InvalidArgumentError: a tensor is not what the question says.
+        InvalidArgumentError: a tensor does not match the question.
     """
     arrays: dict[str, Array] = {}
     begin = 0
@@ -311,7 +311,7 @@ def _decoded(question: Question, arrays: dict[str, Array], encode: Encoder) -> D
 
 
 def _decode_raw(servable: Servable, body: bytes) -> Decoded:
-    """A body that is the only input's bytes and nothing else."""
+    """Decode a body that consists of the only input's bytes."""
     inputs = servable.signature(DEFAULT_SIGNATURE).inputs
     if len(inputs) != 1:
         raise InvalidArgumentError(
@@ -331,14 +331,14 @@ def _decode_raw(servable: Servable, body: bytes) -> Decoded:
 
 
 def header_length(text: bytes, total: int) -> int:
-    """The bytes of a body that are JSON.
+    """Return the length in bytes of a body's JSON.
 
     Args:
-        text: of `Inference-Header-Content-Length`.
-        total: bytes of the body.
+        text: the value of `Inference-Header-Content-Length`.
+        total: the body's length in bytes.
 
     Raises:
-        InvalidArgumentError: the text is no such number.
+        InvalidArgumentError: the text is not a number from 0 to `total`.
     """
     if not text.isdigit() or len(text) > MAX_LENGTH_DIGITS or int(text) > total:
         raise InvalidArgumentError(
@@ -349,10 +349,10 @@ def header_length(text: bytes, total: int) -> int:
 
 
 def read_question(document: Any) -> Question:
-    """The request in a JSON header.
+    """Parse the request in a JSON header.
 
     Raises:
-        InvalidArgumentError: it asks none; the message says where.
+        InvalidArgumentError: the header is invalid; the message says where.
     """
     if not isinstance(document, dict):
         raise InvalidArgumentError("the request must be a JSON object")
@@ -434,7 +434,7 @@ def _parameters(owner: dict[str, Any], whose: str) -> dict[str, Any]:
 def _wanted(signature: Runnable, question: Question) -> tuple[RequestedOutput, ...]:
     if question.outputs is None:
         return tuple(RequestedOutput(name, question.is_binary, 0) for name in signature.outputs)
-    # Each is written as often as it is asked.
+    # Each output is written once.
     if len({output.name for output in question.outputs}) < len(question.outputs):
         raise InvalidArgumentError("an output is requested twice")
     for output in question.outputs:
@@ -449,7 +449,7 @@ def _from_json(tensor: _Input) -> Array:
         raise InvalidArgumentError(
             f"input '{tensor.name}': JSON has no form for {tensor.dtype.name}; send it as bytes"
         )
-    if tensor.dtype is dtypes.uint16:  # the protocol has it in JSON, TensorFlow Serving has not
+    if tensor.dtype is dtypes.uint16:  # the protocol has it in JSON, unlike TensorFlow Serving
         array = decode_array(tensor.data, dtypes.int32)
         if array.min(initial=0) < 0 or array.max(initial=0) > 65535:
             raise InvalidArgumentError(f"input '{tensor.name}' must be from 0 to 65535")
@@ -478,7 +478,7 @@ def _to_json(name: str, array: Array) -> bytes:
 def _raw_shape(
     name: str, dims: Sequence[int | None] | None, size: int, dtype: np.dtype[Any]
 ) -> tuple[int, ...]:
-    """The shape of a raw input: batch 1, and one more open axis at most."""
+    """The shape of a raw input: batch size 1, and at most one more open axis."""
     if dims is None:
         raise InvalidArgumentError(
             f"input '{name}' has no known rank: send a header with its shape"

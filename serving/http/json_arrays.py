@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[Any]
 
-MAX_RANK = 32  # what every NumPy that is supported can hold
+MAX_RANK = 32  # supported by every NumPy version
 
-_MOST_AT_ONCE = 2**14  # elements that are written as one text
-# Bytes that an element takes at least, with its comma; a float has a point.
+_MOST_AT_ONCE = 2**14  # elements that are written in one call
+# The least bytes of an element with its comma; a float has a point.
 _LEAST = {"f": 4, "i": 2, "u": 2, "b": 5}
 _LEAST_OF_TEXT = 3
-_LONG_ROW = 32  # elements from which a list is packed by itself
+_LONG_ROW = 32  # length from which lists are packed one by one
 
 _FLOATS = frozenset({dtypes.float32, dtypes.float64})
 _INTEGERS = frozenset(
@@ -65,27 +65,27 @@ _NONFINITE = {True: b"Infinity", False: b"-Infinity"}
 def may_hold_words(body: bytes) -> bool:
     """Whether true, false or null may occur in the lists of a body, by a scan of its bytes."""
     start = body.find(b"[")
-    # `true` and `null` have a u, `false` an l. Names of features may have them too, so then the
-    # word itself is looked for.
+    # `true` and `null` have a u, `false` an l. Names of features may have them too, in which case
+    # the words themselves are searched for.
     if body.find(b"u", start) >= 0 and (b"true" in body or b"null" in body):
         return True
     return body.find(b"l", start) >= 0 and b"false" in body
 
 
 def decode_array(value: Json, dtype: DType, has_words: bool = True) -> Array:
-    """The array that a JSON value says.
+    """Return the array of a JSON value.
 
     Args:
-        value: a scalar, or lists in lists.
-        dtype: of the array; JSON does not say it.
-        has_words: whether true, false or null may stand in `value`.
+        value: a scalar, or nested lists.
+        dtype: the array's dtype, which JSON does not give.
+        has_words: whether `value` may contain true, false or null.
 
     Returns:
         [...], of `dtype`; an object array of bytes for strings. A scalar has rank 0.
 
     Raises:
-        InvalidArgumentError: an element has another type or is out of range, or lists are not of
-            one size.
+        InvalidArgumentError: an element has another type or is out of range, or lists differ in
+            length.
         UnimplementedError: JSON has no form for the dtype.
     """
     element = _ELEMENTS.get(dtype)
@@ -102,16 +102,15 @@ def decode_array(value: Json, dtype: DType, has_words: bool = True) -> Array:
 
 
 def encode_array(array: Array, name: str = "") -> bytes:
-    """An array as JSON text: floats in their shortest form, NaN and Infinity by name.
+    """Return an array as JSON text: floats in their shortest form, NaN and Infinity by name.
 
     Args:
         array: numbers, bools, or an object array of bytes.
-        name: of the output. The strings of one whose name ends in `_bytes` are written as `{"b64":
-            …}`.
+        name: the output's name; if it ends in `_bytes`, strings are written as `{"b64": …}`.
 
     Raises:
         InvalidArgumentError: JSON has no form for the dtype.
-        FailedPreconditionError: a string that is not UTF-8 would have to be written as text.
+        FailedPreconditionError: a string to be written as text is not UTF-8.
     """
     array = np.asarray(array)
     if array.dtype.kind in "OSU":
@@ -137,7 +136,7 @@ def encode_array(array: Array, name: str = "") -> bytes:
 
 
 def _encode_parts(array: Array, name: str, most: int) -> Iterator[bytes]:
-    """A large array as JSON, some elements at a time: others wait while one text is made."""
+    """Yield a large array as JSON, some elements at a time, so that other threads can run."""
     step = max(most // _items(array[:1]), 1)
     yield b"["
     for begin in range(0, len(array), step):
@@ -162,7 +161,7 @@ def is_base64_object(value: Json) -> bool:
 
 
 def _decode_at_once(value: list[Json], dtype: DType, has_words: bool) -> Array | None:
-    """The fast way; None if the value may break a rule."""
+    """Decode by the fast path; None if the value may break a rule."""
     regular = _split_rows(value)
     if regular is None:
         return None
@@ -170,7 +169,7 @@ def _decode_at_once(value: list[Json], dtype: DType, has_words: bool) -> Array |
     if 0 in shape:
         return np.empty(shape, object if dtype is dtypes.string else dtype.numpy)
     allowed = _LEAF_TYPES[dtype]
-    # Text is looked at in any case: its leaves are turned into bytes one by one.
+    # Strings are always checked: they are converted to bytes one by one.
     if (has_words or dtype not in _CODES) and not all(
         allowed.issuperset(map(type, piece)) for row in rows for piece in pieces_of(row)
     ):
@@ -186,7 +185,7 @@ def _decode_at_once(value: list[Json], dtype: DType, has_words: bool) -> Array |
 
 
 def _split_rows(value: list[Json]) -> tuple[tuple[int, ...], list[list[Json]]] | None:
-    """The shape of lists in lists, and the innermost ones; None if they are not of one size."""
+    """The shape of nested lists, and the innermost lists; None if their lengths differ."""
     shape = [len(value)]
     rows = [value]
     while rows and rows[0] and isinstance(rows[0][0], list):
@@ -241,7 +240,7 @@ def _decode_exactly(value: Json, dtype: DType, element: Callable[[Json, DType], 
 
 
 def _first_shape(value: Json) -> tuple[int, ...]:
-    """The sizes along the first element of each list: those that all the others must have."""
+    """The lengths along the first elements, which all others must have."""
     shape: list[int] = []
     while isinstance(value, list):
         shape.append(len(value))
@@ -300,7 +299,7 @@ def _integer(value: Json, dtype: DType) -> object:
         whole = isinstance(value, float) and value.is_integer()
         raise _wrong_type(value, dtype, "; write it without a point" if whole else "")
     limits = np.iinfo(dtype.numpy)
-    # TensorFlow: int8, int16 and uint8 wrap around within int32; a wrong number is refused here.
+    # TensorFlow wraps int8, int16 and uint8 around within int32; here such numbers are refused.
     if not limits.min <= value <= limits.max:
         raise _wrong_type(value, dtype, f", which goes from {limits.min} to {limits.max}")
     return value
@@ -342,7 +341,7 @@ _ELEMENTS: dict[DType, Callable[[Json, DType], object]] = {
     dtypes.bool: _bool,
     dtypes.string: _string,
 }
-# How `struct` writes the leaves, and how NumPy reads that.
+# The formats of `struct` for the elements, and the dtypes with which NumPy reads them.
 _CODES: dict[DType, tuple[str, str]] = {
     **dict.fromkeys(_FLOATS, ("d", "f8")),
     **dict.fromkeys(_INTEGERS, ("q", "i8")),
@@ -377,7 +376,7 @@ def _as_text(leaf: object, name: str) -> str:
     try:
         return leaf.decode() if isinstance(leaf, bytes) else str(leaf)
     except UnicodeDecodeError:
-        # TensorFlow: writes the bytes as they are, and so a reply that no client can read.
+        # TensorFlow writes such bytes as they are, in a reply that no client can parse.
         raise FailedPreconditionError(
             f"Output '{name}' has a string that is not UTF-8, which JSON cannot hold\n"
             f"  Try: name the output '{name}_bytes', then it is written as base64"
@@ -385,7 +384,7 @@ def _as_text(leaf: object, name: str) -> str:
 
 
 def _name_nonfinite(text: bytes, array: Array) -> bytes:
-    """orjson writes null for NaN and Infinity: put their names there, in order."""
+    """Replace the nulls that orjson writes for NaN and Infinity by their names, in order."""
     flat = array.ravel()
     names = [b"NaN" if np.isnan(x) else _NONFINITE[bool(x > 0)] for x in flat[~np.isfinite(flat)]]
     parts = text.split(b"null")

@@ -45,7 +45,7 @@ class JsonExamples:
 
     Args:
         api: `classify` or `regress`.
-        encode: the results of so many examples, as JSON.
+        encode: returns the results of a number of examples as JSON.
     """
 
     entrypoint = "REST"
@@ -71,7 +71,7 @@ class JsonExamples:
         return Decoded(signature_name, feeds, encode)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Never: each value is looked at."""
+        """False, since values are decoded one by one."""
         return False
 
     def refuse(self, error: BaseException) -> Reply:
@@ -80,7 +80,7 @@ class JsonExamples:
 
 
 def read_examples(body: bytes) -> tuple[str, list[bytes]]:
-    """The signature that a body names, and its examples, serialized.
+    """Return a body's signature name and its examples, serialized.
 
     The features of `context` precede each example's own: if both have one, the example's is used,
     since a later map entry replaces an earlier one.

@@ -1,10 +1,10 @@
-"""Large JSON texts, read some elements at a time: other threads run in between.
+"""Large JSON texts, parsed in pieces so that other threads run in between.
 
-A parser written in C holds the GIL: for a megabyte of empty lists, strings or objects some 50 ms,
-in which no other model answers. Here NumPy finds the commas of a text and their nesting depth, the
-text is split at commas, and each piece is parsed as a separate list or object. An error in a text
-is an error in one of its pieces, since every byte except brackets, commas and the names of large
-members is in one.
+A parser in C holds the GIL, for a megabyte of empty lists, strings or objects some 50 ms, in which
+no other model answers. Here NumPy finds the commas of a text and their nesting depth, the text is
+split at commas, and each piece is parsed as a separate list or object. An error in the text is an
+error in one of its pieces, since they contain every byte except brackets, commas and the names of
+large members.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from pinnace.serving.http.json_text import Json
 
-    # The value of a piece that begins at an offset of the text.
+    # Returns the value of a piece that begins at an offset of the text.
     ParsePiece: TypeAlias = Callable[[bytes, int], Json]
 
-PIECE_ITEMS = 4096  # of a list, for what goes over all of them
+PIECE_ITEMS = 4096  # per slice of a list
 
 _Bytes: TypeAlias = npt.NDArray[np.int8]
 _Truths: TypeAlias = npt.NDArray[np.bool_]
@@ -38,8 +38,8 @@ _SMALL_BYTES = 2**16
 _FEW_TOKENS = 2**13  # parsed in a millisecond
 _PIECE_BYTES = 2**14
 _BLOCK_BYTES = 2**17
-_DEEPEST = 64  # lists in lists that are cut; no tensor has as many axes
-_DEEP = _DEEPEST - 4  # of brackets in a text that no parser takes: what is in more is left out
+_DEEPEST = 64  # nesting depth at which lists are split; no tensor has as many axes
+_DEEP = _DEEPEST - 4  # nesting depth beyond which values are left out, as no parser takes it
 _NONE = 127
 
 _BLANKS = b" \t\r\n"
@@ -64,15 +64,15 @@ def is_long(body: bytes) -> bool:
 
 
 def parse_in_pieces(body: bytes, parse: ParsePiece, first_wins: bool = False) -> Json:
-    """The list or object at the start of a text; the remainder need only be UTF-8.
+    """Parse the list or object at the start of a text; the remainder need only be UTF-8.
 
     Args:
         body: JSON in UTF-8, for which `is_long` holds.
-        parse: the parser of pieces; raises where one is no JSON, or not all of it.
-        first_wins: whether of two equal keys of an object the first counts, else the last.
+        parse: the parser of a piece; raises if it is not JSON, or followed by more.
+        first_wins: whether the first of two equal keys of an object counts, instead of the last.
 
     Raises:
-        InvalidArgumentError: the text says no value; the message has the offset.
+        InvalidArgumentError: the text has no valid value; the message has the offset.
     """
     begin = _skip_blanks(body, 0)
     levels, end = _comma_levels(body, begin)
@@ -86,16 +86,16 @@ def parse_in_pieces(body: bytes, parse: ParsePiece, first_wins: bool = False) ->
 
 
 def pieces_of(items: Iterable[Any], count: int = PIECE_ITEMS) -> Iterator[list[Any]]:
-    """Items in lists of limited length, for calls into C that hold the GIL."""
+    """Yield items in lists of limited length, for calls into C that hold the GIL."""
     left = iter(items)
     while piece := list(islice(left, count)):
         yield piece
 
 
 def drop_items(value: Json) -> None:
-    """Shorten the long lists of a value that nothing needs any more.
+    """Empty the long lists of a value that is no longer needed.
 
-    Freeing such a list at once holds the GIL as long as parsing it at once.
+    Freeing a long list in one call holds the GIL as long as parsing it in one call.
     """
     pending = [value]
     while pending:
@@ -110,23 +110,23 @@ def drop_items(value: Json) -> None:
 
 
 class DeepError(InvalidArgumentError):
-    """A text has lists in lists that are too many for a parser."""
+    """A text nests lists too deeply for a parser."""
 
     def __init__(self) -> None:
         super().__init__("JSON Parse error: nested too deeply")
 
 
 def shallow(body: bytes, parse: ParsePiece) -> bytes:
-    """A text with `null` in place of lists and objects that are nested too deeply.
+    """Return a text with `null` in place of lists and objects that are nested too deeply.
 
     TensorFlow Serving accepts any nesting depth, and ignores unused members.
 
     Args:
         body: JSON in UTF-8.
-        parse: as of `parse_in_pieces`: what is left out must be JSON.
+        parse: as for `parse_in_pieces`; what is left out must be JSON.
 
     Raises:
-        InvalidArgumentError: it is not.
+        InvalidArgumentError: what is left out is not JSON.
     """
     begin = _skip_blanks(body, 0)
     spans = _deep_spans(body, begin)
@@ -173,9 +173,9 @@ class _Splitter:
 
     Args:
         body: the text.
-        levels: of each byte that is a comma between elements, how many brackets are open there.
-        parse: as of `parse_in_pieces`.
-        first_wins: the same.
+        levels: at commas between elements, the number of open brackets.
+        parse: as for `parse_in_pieces`.
+        first_wins: as for `parse_in_pieces`.
     """
 
     def __init__(
@@ -187,12 +187,12 @@ class _Splitter:
         self._first_wins = first_wins
 
     def container(self, begin: int, end: int, depth: int) -> Json:
-        """The list or object whose brackets are at `begin` and before `end`.
+        """Parse the list or object whose brackets are at `begin` and before `end`.
 
         Args:
-            begin: offset of its first byte.
-            end: offset behind its last one.
-            depth: how many brackets are open within it.
+            begin: the offset of its first byte.
+            end: the offset behind its last byte.
+            depth: the number of open brackets within it.
         """
         if depth > _DEEPEST:
             raise DeepError
@@ -214,7 +214,7 @@ class _Splitter:
         return members
 
     def _pieces(self, begin: int, end: int, depth: int, is_list: bool) -> Iterator[Any]:
-        """The lists or objects that together are the one of `container`."""
+        """Yield the lists or objects that together form that of `container`."""
         body = self._body
         commas = np.flatnonzero(self._levels[begin:end] == depth)
         commas += begin
@@ -232,7 +232,7 @@ class _Splitter:
             first = last + 1
 
     def _ends(self, commas: npt.NDArray[np.intp], first: int, end: int) -> Iterator[int]:
-        """Where the pieces end: at commas, so that only single elements are long."""
+        """Yield the ends of the pieces: at commas, so that only single elements are longer."""
         at = 0
         while first < end:
             # The last comma within a piece's length, or the next one.
@@ -246,7 +246,7 @@ class _Splitter:
         yield end
 
     def _element(self, first: int, last: int, depth: int, is_list: bool) -> Json:
-        """A list or object of one large element or member; None where it is not to be cut."""
+        """Parse a list or object of one large element or member; None if it is not split."""
         body = self._body
         name: Any = None
         if not is_list:
@@ -264,20 +264,20 @@ class _Splitter:
 
 
 def _skip_blanks(body: bytes, begin: int) -> int:
-    """The offset of the first byte that is none, or of the end."""
+    """The offset of the first byte that is not a blank, or of the end."""
     found = _LEADING_BLANKS.match(body, begin)
     return begin if found is None else found.end()
 
 
 def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
-    """The nesting depth of each comma, and the end of the value.
+    """Return the nesting depth of each comma, and the end of the value.
 
     Args:
         body: a text.
-        begin: of a list or object.
+        begin: the offset of a list or object.
 
     Returns:
-        [bytes of the text]: the number at commas between elements, another one elsewhere; and the
+        [bytes of the text]: the number at commas between elements, another value elsewhere; and the
         offset behind the value's last byte.
     """
     levels = np.full(len(body), _NONE, np.int8)
@@ -289,14 +289,14 @@ def _comma_levels(body: bytes, begin: int) -> tuple[npt.NDArray[np.int8], int]:
 
 
 def _blocks(body: bytes, begin: int) -> Iterator[tuple[int, _Bytes, _Truths, _Depths]]:
-    """A list or object some bytes at a time, up to its end.
+    """Yield blocks of a list or object, up to its end.
 
     Yields:
-        Where they begin in the text; what each adds to the depth, outside of texts; which are
-        commas there; how many brackets are open behind each.
+        The offset of a block; what each byte adds to the depth, outside strings; which bytes are
+        commas there; the number of open brackets behind each.
 
     Raises:
-        InvalidArgumentError: it does not end; after all of it.
+        InvalidArgumentError: the value does not end; raised after its last block.
     """
     data = np.frombuffer(body, np.uint8)
     depth = 0
@@ -334,19 +334,19 @@ def _blocks(body: bytes, begin: int) -> Iterator[tuple[int, _Bytes, _Truths, _De
 def _ignore_escaped(
     block: npt.NDArray[np.uint8], quotes: npt.NDArray[np.bool_], is_escaped: bool
 ) -> bool:
-    """Drop the escaped quotes: those after an odd number of backslashes.
+    """Remove the escaped quotes, which follow an odd number of backslashes.
 
     Args:
-        block: some bytes of a text.
-        quotes: which of them are quotes; changed.
-        is_escaped: whether the first byte stands behind an odd number of backslashes.
+        block: bytes of the text.
+        quotes: the bytes that are quotes; modified.
+        is_escaped: whether the first byte follows an odd number of backslashes.
 
     Returns:
-        Whether the byte after the block stands behind an odd number of backslashes.
+        Whether the byte after the block follows an odd number of backslashes.
     """
     places = np.arange(len(block), dtype=np.int32)
     others = np.where(block != ord("\\"), places, np.int32(-2 if is_escaped else -1))
-    # The last byte before each that is no backslash: what lies between are backslashes.
+    # The last byte before each that is not a backslash: only backslashes are in between.
     np.maximum.accumulate(others, out=others)
     before = np.empty_like(others)
     before[0] = -2 if is_escaped else -1

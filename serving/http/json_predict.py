@@ -43,7 +43,7 @@ class JsonPredict:
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
         """
-        if LENGTH_HEADER in headers:  # the Open Inference Protocol's own form
+        if LENGTH_HEADER in headers:  # the Open Inference Protocol's binary form
             return self._infer.decode(servable, body, headers)
         feeds: Arrays
         if NPY in headers.get(b"content-type", b""):
@@ -89,7 +89,7 @@ def encoder_of(servable: Servable, form: Form) -> Encoder:
 def _decode_npy(
     servable: Servable, body: bytes, headers: Mapping[bytes, bytes]
 ) -> tuple[str, dict[str, Array]]:
-    """The signature that `X-Signature-Name` says, and its one input."""
+    """Decode an .npy file: the signature named by `X-Signature-Name`, and its one input."""
     name = headers.get(b"x-signature-name", DEFAULT_SIGNATURE.encode()).decode("utf-8", "replace")
     inputs = servable.signature(name).inputs
     if len(inputs) != 1:
@@ -102,7 +102,7 @@ def _decode_npy(
 
 
 def _npy_output(servable: Servable, name: str, headers: Mapping[bytes, bytes]) -> str | None:
-    """The output that an .npy file can hold; None if there are several and JSON will do."""
+    """The output that an .npy file can hold; None if there are several and JSON is accepted."""
     outputs = servable.signature(name).outputs
     if len(outputs) == 1:
         return next(iter(outputs))
@@ -116,11 +116,11 @@ def _npy_output(servable: Servable, name: str, headers: Mapping[bytes, bytes]) -
 
 
 class Encoder:
-    """Outputs as the reply to a request.
+    """Encodes outputs as the reply to a request.
 
     Args:
-        form: of the request.
-        version: that answers.
+        form: the request's form.
+        version: the version that answers.
     """
 
     __slots__ = ("_form", "_headers")
@@ -130,11 +130,11 @@ class Encoder:
         self._headers = (JSON, (b"x-model-version", version))
 
     def __call__(self, outputs: Arrays) -> Reply:
-        """The reply."""
+        """Return the reply."""
         return Reply(encode_outputs(outputs, self._form), 200, self._headers)
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
-        """The reply to each of several requests whose rows ran together."""
+        """Return the replies to requests whose rows ran together, or None."""
         bodies = encode_joined(outputs, rows, self._form)
         headers = self._headers
         return None if bodies is None else [Reply(body, 200, headers) for body in bodies]

@@ -59,7 +59,7 @@ class Form(enum.Enum):
     ROW = "instances"
     COLUMN = "inputs"
 
-    __hash__ = object.__hash__  # an enum's own is a function in Python, and every request asks it
+    __hash__ = object.__hash__  # Enum's __hash__ is a Python function, and every request calls it
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class PredictCall:
     """A predict body whose tensors are not decoded yet, which needs the signature.
 
     Attributes:
-        signature_name: of the signature to run.
-        form: of the request, and so of the reply.
-        value: what stood under `instances` or `inputs`.
-        has_words: whether true, false or null may stand in `value`.
+        signature_name: the signature to run.
+        form: the form of the request and of the reply.
+        value: the value of `instances` or `inputs`.
+        has_words: whether `value` may contain true, false or null.
     """
 
     signature_name: str
@@ -80,15 +80,15 @@ class PredictCall:
 
 
 def parse_predict(body: bytes) -> PredictCall:
-    """The call that a body says.
+    """Parse the body of a predict request.
 
     Raises:
-        InvalidArgumentError: the body is not JSON, no object, or has not one of `instances` and
-            `inputs`.
+        InvalidArgumentError: the body is not a JSON object, or does not have exactly one of
+            `instances` and `inputs`.
     """
     document = parse_json(body)
     if isinstance(document, dict) and _repeats_key(body, document):
-        document = parse_json_tolerantly(body)  # the first of equal keys counts
+        document = parse_json_tolerantly(body)  # which uses the first of equal keys
     if not isinstance(document, dict):
         raise InvalidArgumentError(
             f"JSON Value: {dump_excerpt(document)} Type: {type_name(document)} Is not object"
@@ -105,10 +105,10 @@ def parse_predict(body: bytes) -> PredictCall:
 
 
 def asked_signature(document: Mapping[str, Json]) -> str:
-    """The signature that a body names; none, or an empty name, is the default one.
+    """Return the signature name in a body; the default one if it is missing or empty.
 
     Raises:
-        InvalidArgumentError: it is no name.
+        InvalidArgumentError: it is not a string.
     """
     name = document.get("signature_name", "")
     if not isinstance(name, str):
@@ -120,14 +120,14 @@ def asked_signature(document: Mapping[str, Json]) -> str:
 
 
 def decode_feeds(call: PredictCall, inputs: Mapping[str, TensorSpec]) -> dict[str, Array]:
-    """The arrays that a call feeds to a signature; their shapes are not checked here.
+    """Return the arrays that a call feeds to a signature; their shapes are not checked.
 
     Args:
         call: from `parse_predict`.
-        inputs: of the signature.
+        inputs: the signature's inputs.
 
     Raises:
-        InvalidArgumentError: names, types or lists that are not right; the message says where.
+        InvalidArgumentError: a name, type or list is wrong; the message says where.
         UnimplementedError: JSON has no form for the dtype of an input.
     """
     if call.form is Form.ROW:
@@ -136,14 +136,14 @@ def decode_feeds(call: PredictCall, inputs: Mapping[str, TensorSpec]) -> dict[st
 
 
 def encode_outputs(outputs: Mapping[str, Array], form: Form) -> bytes:
-    """The body of a reply.
+    """Return the body of a reply.
 
     Args:
         outputs: arrays by name; in the row form each [n, ...] with one n.
-        form: of the request.
+        form: the request's form.
 
     Raises:
-        InvalidArgumentError: outputs that cannot be written as rows, or at all.
+        InvalidArgumentError: the outputs cannot be written as rows, or at all.
     """
     if form is Form.ROW:
         return _within(b'{"predictions":', _encode_rows(outputs))
@@ -157,15 +157,15 @@ def encode_outputs(outputs: Mapping[str, Array], form: Form) -> bytes:
 def encode_joined(
     outputs: Mapping[str, Array], rows: Sequence[int], form: Form
 ) -> list[bytes] | None:
-    """The bodies of the replies to several requests whose rows ran together.
+    """Return the bodies of the replies to several requests whose rows ran together.
 
     Args:
-        outputs: of the run; they have the rows of all requests, and perhaps more.
-        rows: of each request, in order.
-        form: of the requests.
+        outputs: the run's outputs, with the rows of all requests, and perhaps padding.
+        rows: the number of rows of each request, in order.
+        form: the requests' form.
 
     Returns:
-        What `encode_outputs` would give for the rows of each; None where only that can tell.
+        The results of `encode_outputs` for each request's rows; None if it must be called for each.
     """
     if len(outputs) != 1:
         return None
@@ -173,7 +173,7 @@ def encode_joined(
     depth = array.ndim
     if not depth or not array.size or array.dtype.kind not in "fiub":
         return None
-    # One text is written much faster than many, and its rows are where the outer brackets meet.
+    # One text is written much faster than many; its rows are separated by the outer brackets.
     left, right = b"[" * (depth - 1), b"]" * (depth - 1)
     between = right + b"," + left
     texts = encode_array(array, name)[depth:-depth].split(between)
@@ -191,11 +191,11 @@ def encode_joined(
 
 
 def _repeats_key(body: bytes, document: dict[str, Json]) -> bool:
-    """Whether a key of the document occurs twice in its text: orjson uses the last one."""
-    # Where no name or text stands after the first list, only what is before it can repeat.
+    """Whether a key of the document occurs twice in its text, of which orjson uses the last."""
+    # If no string follows the first list, keys can repeat only before it.
     start = body.find(b"[")
     end = start if start >= 0 and body.find(b'"', start) < 0 else len(body)
-    if body.find(b"\\u00", 0, end) >= 0:  # a letter of a key may be written so
+    if body.find(b"\\u00", 0, end) >= 0:  # an escaped letter of a key
         return any(
             len(_ESCAPED_KEYS[key].findall(body, 0, end)) > 1 for key in _KEYS if key in document
         )
@@ -242,7 +242,7 @@ def _named_row(row: Json, i: int, inputs: Mapping[str, TensorSpec]) -> dict[str,
 
 
 def _refuse_named_rows(rows: list[Json]) -> None:
-    """Raise for a set of named features among plain values."""
+    """Raise an error for an object among plain values."""
     for i, row in enumerate(rows):
         if isinstance(row, dict) and not is_base64_object(row):
             raise InvalidArgumentError(
@@ -251,7 +251,7 @@ def _refuse_named_rows(rows: list[Json]) -> None:
 
 
 def _decode_batch(rows: list[Json], spec: TensorSpec, has_words: bool, where: str = "") -> Array:
-    """[n, ...] from n elements, which must have one shape."""
+    """Return [n, ...] of n elements, which must have one shape."""
     try:
         return decode_array(rows, spec.dtype, has_words)
     except InvalidArgumentError as error:
@@ -260,7 +260,7 @@ def _decode_batch(rows: list[Json], spec: TensorSpec, has_words: bool, where: st
 
 
 def _find_bad_row(rows: list[Json], spec: TensorSpec, where: str) -> None:
-    """Raise for the first element that is wrong, or of another shape than the first one."""
+    """Raise an error for the first element that is invalid, or of another shape than the first."""
     shape: tuple[int, ...] | None = None
     for i, row in enumerate(rows):
         problem = ""
@@ -340,7 +340,7 @@ def _join(texts: Mapping[str, bytes]) -> Iterator[bytes | memoryview]:
 
 
 def _within(before: bytes, text: bytes) -> bytes:
-    """An object whose one member is this text."""
+    """Yield an object whose one member is this text."""
     if len(text) <= PIECE_BYTES:
         return before + text + b"}"
     return joined(chain((before,), pieces_of_bytes(text), (b"}",)))

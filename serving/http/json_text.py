@@ -1,8 +1,8 @@
-"""JSON text ↔ Python values, with the liberties that TensorFlow Serving takes.
+"""JSON text ↔ Python values, with the extensions that TensorFlow Serving accepts.
 
 orjson parses strict JSON. What it refuses is parsed again by `json`, which accepts NaN and
-Infinity; so only requests with these extensions pay for them. Long texts are parsed in pieces. The
-extensions are:
+Infinity, so that only requests with these extensions pay for them. Long texts are parsed in
+pieces. The extensions are:
 
 - `NaN`, `Infinity`, `-Infinity`, `Inf` and `-Inf` are numbers;
 - bytes after the end of the value are ignored;
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Json: TypeAlias = (
-    "dict[str, Json] | list[Json] | str | int | float | bool | None"  # what a parser gives
+    "dict[str, Json] | list[Json] | str | int | float | bool | None"  # the result of a parser
 )
 
 _EXCERPT_BYTES = 256
-_LARGE_BYTES = 2**20  # nothing that is smaller takes more than any request may
-_LIST_BYTES, _ITEM_BYTES = 64, 28  # what Python takes for each
+_LARGE_BYTES = 2**20  # smaller texts stay below the limit of any request
+_LIST_BYTES, _ITEM_BYTES = 64, 28  # the sizes of their Python objects
 _BLANKS = re.compile(r"[ \t\r\n]*")
-# A string is matched first, so that `Inf` within one is left alone.
+# A string is matched first, so that `Inf` within one is not replaced.
 _STRING_OR_INF = re.compile(r'"(?:[^"\\]|\\.)*"|Inf(?!inity)', re.DOTALL)
 
 
 def parse_json(body: bytes) -> Json:
-    """The value that a body says.
+    """Parse the value of a body.
 
     Args:
-        body: JSON in UTF-8, with the liberties above. Keys that are equal are told apart only where
-            the text needs the tolerant parser for another reason, see `parse_json_tolerantly`.
+        body: JSON in UTF-8, with the extensions above. The first of equal keys counts only if the
+            text needs the tolerant parser for another reason, see `parse_json_tolerantly`.
 
     Raises:
-        InvalidArgumentError: it says none; the message has the offset.
+        InvalidArgumentError: the body has no valid value; the message has the offset.
         RequestTooLargeError: its lists and numbers would take too much memory.
     """
     if len(body) > _LARGE_BYTES:
@@ -76,10 +76,10 @@ def _parse(body: bytes) -> Json:
 
 
 def parse_json_tolerantly(body: bytes) -> Json:
-    """`parse_json` by the slower parser that takes all the liberties.
+    """`parse_json` by the slower parser that accepts all extensions.
 
     Raises:
-        InvalidArgumentError: the body says no value; the message has the offset.
+        InvalidArgumentError: the body has no valid value; the message has the offset.
     """
     try:
         return _parse_long_tolerantly(body)
@@ -103,17 +103,17 @@ def _parse_piece(piece: bytes, offset: int) -> Json:
 
 def _parse_piece_tolerantly(piece: bytes, offset: int) -> Json:
     value, end = _parse_tolerantly(piece, offset)
-    if end < len(piece):  # within a text nothing is ignored
+    if end < len(piece):  # within a text, nothing may follow a value
         raise _parse_error("Expecting ',' delimiter", offset + end)
     return value
 
 
 def _parse_tolerantly(body: bytes, begin: int) -> tuple[Json, int]:
-    """The value that some bytes of a body begin with, and where it ends in them.
+    """Parse the value at the start of some bytes of a body; also return where it ends in them.
 
     Args:
         body: the bytes.
-        begin: where they begin in the body, for messages.
+        begin: their offset in the body, for messages.
     """
     try:
         text = body.decode()
@@ -139,7 +139,7 @@ def _parse_tolerantly(body: bytes, begin: int) -> tuple[Json, int]:
 
 
 def dump_excerpt(value: Json) -> str:
-    """A value as text for a message, cut at 256 bytes."""
+    """A value as text for a message, truncated to 256 bytes."""
     try:
         text = orjson.dumps(_head(value, [_EXCERPT_BYTES])).decode()
     except (TypeError, orjson.JSONEncodeError):
@@ -148,7 +148,7 @@ def dump_excerpt(value: Json) -> str:
 
 
 def type_name(value: Json) -> str:
-    """The name of a JSON type as TensorFlow Serving's messages have it."""
+    """The name of a JSON type in TensorFlow Serving's messages."""
     if isinstance(value, bool):
         return "True" if value else "False"
     for kind, name in ((dict, "Object"), (list, "Array"), (str, "String"), (int | float, "Number")):
@@ -158,11 +158,11 @@ def type_name(value: Json) -> str:
 
 
 class _NumberError(Exception):
-    """A number that no tensor can hold; not a ValueError, which json might catch."""
+    """A number that no tensor can hold; no ValueError, which `json` might catch."""
 
 
 def _parse_error(message: str, offset: int) -> InvalidArgumentError:
-    said = "Invalid value." if message == "Expecting value" else message  # RapidJSON's words
+    said = "Invalid value." if message == "Expecting value" else message  # RapidJSON's wording
     return InvalidArgumentError(f"JSON Parse error: {said} at offset: {offset}")
 
 
@@ -187,7 +187,7 @@ def _number(text: str) -> float:
 
 
 def _integer(text: str) -> int | float:
-    # As orjson does: an integer beyond 64 bits is a float.
+    # Convert integers beyond 64 bits to floats, as orjson does.
     if len(text) > 20:
         return _number(text)
     value = int(text)
@@ -204,7 +204,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _head(value: Json, budget: list[int]) -> Json:
-    """The first values of a nested value, up to a budget."""
+    """The first values of a nested value, within a budget."""
     budget[0] -= 1
     if isinstance(value, list):
         return [_head(item, budget) for item in value[: max(budget[0], 0)] if budget[0] > 0]

@@ -33,8 +33,8 @@ class LateApplication:
     """An ASGI application with the service's lifespan, whose routes are created on demand.
 
     Args:
-        service: that answers.
-        delay_s: from the start until the routes are made without being asked for.
+        service: the service that answers.
+        delay_s: seconds from the start until the routes are created without a request.
     """
 
     def __init__(self, service: Service, delay_s: float = _DELAY_S) -> None:
@@ -49,7 +49,7 @@ class LateApplication:
             await self._live(receive, send)
             return
         try:
-            # A client that goes away must not take the application with it.
+            # A client that leaves must not cancel the creation.
             app = await asyncio.shield(self._make())
         except Exception as error:
             await _answer_without(scope, send, error)

@@ -30,17 +30,17 @@ _HEADERS = {
 
 
 def read_npy(body: bytes, dtype: DType) -> Array:
-    """The array of an .npy file.
+    """Return the array of an .npy file.
 
     Args:
         body: the file.
-        dtype: that it should have; strings come as fixed-size bytes or text.
+        dtype: the expected dtype; strings are stored as fixed-size bytes or text.
 
     Returns:
-        An array of any shape. One of numbers has the file's own dtype.
+        An array of any shape; numbers have the file's own dtype.
 
     Raises:
-        InvalidArgumentError: it is no such file, holds Python objects, or is cut short.
+        InvalidArgumentError: the body is not such a file, holds Python objects, or is truncated.
     """
     file = io.BytesIO(body)
     try:
@@ -48,7 +48,7 @@ def read_npy(body: bytes, dtype: DType) -> Array:
         shape, by_columns, kind = read_header(file)
     except KeyError:
         raise InvalidArgumentError("The body is an .npy file of an unknown version") from None
-    except Exception as error:  # what the header is parsed with raises many things
+    except Exception as error:  # the parser of the header raises errors of many classes
         raise InvalidArgumentError(f"The body is not an .npy file: {error}") from None
     if kind.hasobject or kind.names is not None or kind.subdtype is not None or not kind.itemsize:
         raise InvalidArgumentError(
@@ -68,7 +68,7 @@ def read_npy(body: bytes, dtype: DType) -> Array:
     if dtype is dtypes.string and kind.kind in "SU":
         return _strings(array)
     if kind.kind == "V" and kind.itemsize == dtype.numpy.itemsize:
-        # NumPy has no name for bfloat16 and such.
+        # NumPy has no names for types such as bfloat16.
         return np.require(array, None, ["C", "A"]).view(dtype.numpy).reshape(shape)
     if kind.kind == "b" and np.frombuffer(rest, np.uint8).max(initial=0) > 1:
         raise InvalidArgumentError("The .npy file of bools must have bytes 0 and 1 only")
@@ -76,16 +76,16 @@ def read_npy(body: bytes, dtype: DType) -> Array:
 
 
 def write_npy(array: Array, name: str) -> bytes:
-    """An array as an .npy file.
+    """Return an array as an .npy file.
 
     Raises:
-        FailedPreconditionError: it has strings that end in zero bytes, which the file would lose.
+        FailedPreconditionError: a string ends in zero bytes, which the file would lose.
     """
     if array.dtype == object:
         array = _fixed_strings(array, name)
     check_reply(array.nbytes)
     file = io.BytesIO()
-    if array.dtype.kind == "V":  # as `np.save` would, without its warning
+    if array.dtype.kind == "V":  # the header that `np.save` writes, without its warning
         array = array.view(f"V{array.dtype.itemsize}")
     np.lib.format.write_array(file, array, allow_pickle=False)
     return file.getvalue()
@@ -96,7 +96,7 @@ def _fixed_strings(array: Array, name: str) -> Array:
     texts: list[bytes] = []
     size = 1
     flat = array.ravel()
-    for begin in range(0, flat.size, SLICE):  # other threads wait for each of them
+    for begin in range(0, flat.size, SLICE):  # other threads run in between
         leaves = flat[begin : begin + SLICE].tolist()
         part = [leaf if isinstance(leaf, bytes) else str(leaf).encode() for leaf in leaves]
         if any(text.endswith(b"\0") for text in part):
@@ -113,11 +113,11 @@ def _fixed_strings(array: Array, name: str) -> Array:
 
 
 def npy_encoder(name: str, version: bytes) -> Callable[[Arrays], Reply]:
-    """The function that encodes a reply of one output.
+    """Return the function that encodes a reply of one output.
 
     Args:
-        name: of the output.
-        version: that answers.
+        name: the output's name.
+        version: the version that answers.
     """
     headers = ((b"content-type", NPY), (b"x-model-version", version))
 
@@ -130,7 +130,7 @@ def npy_encoder(name: str, version: bytes) -> Callable[[Arrays], Reply]:
 def _strings(array: Array) -> Array:
     found: np.ndarray[Any, np.dtype[Any]] = np.empty(array.size, object)
     flat = array.ravel()
-    for begin in range(0, flat.size, SLICE):  # other threads wait for each of them
+    for begin in range(0, flat.size, SLICE):  # other threads run in between
         leaves = flat[begin : begin + SLICE].tolist()
         found[begin : begin + SLICE] = [
             leaf.encode() if isinstance(leaf, str) else leaf for leaf in leaves

@@ -95,10 +95,10 @@ async def list_models(models: Models) -> Response:
     return json_response(orjson.dumps({"models": models.names()}))
 
 
-# Before the routes of one model, whose name could be this word.
+# Before the routes of a model, whose name could be this word.
 @router.get("/v2/models/stats")
 async def all_statistics(models: Models) -> Response:
-    """The answers of all versions of all models, and how long they took: Triton's statistics."""
+    """The counts and durations of the answers of all versions of all models, as Triton has them."""
     return _statistics(models, Which(""))
 
 
@@ -169,7 +169,7 @@ async def model_config(models: Models, which: WhichModel) -> Response:
 @router.get(_MODEL + "/stats")
 @router.get(_VERSION + "/stats")
 async def model_statistics(models: Models, which: WhichModel) -> Response:
-    """The same of one model or version."""
+    """The same for one model or version."""
     return _statistics(models, which)
 
 
@@ -200,7 +200,7 @@ async def repository_index(request: Request, models: Models) -> Response:
 
 
 async def _controlled(request: Request) -> None:
-    """Raise unless the request may change the models that are served."""
+    """Check that the request may change the served models."""
     control: ModelControl = request.app.state.exchange.control
     control.check(dict(request.headers.raw))
 

@@ -27,7 +27,7 @@ _MODEL_PATH = re.compile(
 
 
 class WordConvertor(Convertor[str]):
-    """A name in a path: anything but '/' and ':'. It is decoded already."""
+    """A decoded name in a path: anything but '/' and ':'."""
 
     regex = "[^/:]+"
 
@@ -41,7 +41,7 @@ class WordConvertor(Convertor[str]):
 
 
 class DigitsConvertor(Convertor[str]):
-    """A version in a path: digits, however many."""
+    """A version in a path: any number of digits."""
 
     regex = "[0-9]+"
 
@@ -62,7 +62,7 @@ class FoldedPaths:
     """Converts the fixed words of a model's path to lower case, and leaves names encoded.
 
     Args:
-        app: that is asked then.
+        app: the next application.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -72,7 +72,7 @@ class FoldedPaths:
         """Pass the request on, with the normalised path."""
         if scope["type"] == "http":
             raw = scope.get("raw_path") or b""
-            # ASCII whatever the client sent: other bytes are in %xx, or are no path of a model.
+            # The path is ASCII: other bytes are percent-encoded, or not in the path of a model.
             match = _MODEL_PATH.fullmatch(raw.split(b"?", 1)[0].decode("latin-1"))
             if match is not None:
                 scope = {**scope, "path": _folded(match)}
@@ -96,10 +96,10 @@ async def _models(request: Request) -> Repository:
 
 
 async def _which(request: Request) -> Which:
-    """The model that a path names.
+    """Return the version that a path names.
 
     Raises:
-        InvalidArgumentError: its version is no 64-bit integer.
+        InvalidArgumentError: the version is not a 64-bit integer.
     """
     path = request.path_params
     digits = path.get("version")

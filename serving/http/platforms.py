@@ -1,6 +1,6 @@
 """The routes of managed platforms: SageMaker's, and those named by Vertex AI's variables.
 
-A request to predict names no model there: it is for the only one that is served.
+A predict request of such a platform names no model: it is for the only one that is served.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INVOCATIONS = "/invocations"
 
 
 async def predict_only(request: Request, models: Models) -> Response:
-    """Run the only model on a batch: the body and the answer are TensorFlow Serving's predict."""
+    """Run the only model on a batch; body and answer are those of TensorFlow Serving's predict."""
     names = models.names()
     if len(names) != 1:
         raise InvalidArgumentError(
@@ -41,7 +41,7 @@ async def ping(models: Models) -> Response:
 
 
 def platform_routes(settings: Settings) -> APIRouter:
-    """The routes, with those that the settings name."""
+    """The platforms' routes, including those that the settings name."""
     router = APIRouter(tags=["Platforms"])
     for path in dict.fromkeys((PING, settings.health_route)):
         if path:

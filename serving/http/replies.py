@@ -7,12 +7,12 @@ import orjson
 from pinnace.serving.errors import http_status, public_message
 from pinnace.serving.requests.reply import Reply, ReplyHeaders
 
-_MAX_CHARACTERS = 4096  # a message may quote names of the request
+_MAX_CHARACTERS = 4096  # a message may quote names from the request
 JSON: tuple[bytes, bytes] = (b"content-type", b"application/json")
 
 
 def refusal(error: BaseException) -> Reply:
-    """The reply for an exception."""
+    """Return the reply for an exception."""
     status = http_status(error)
     headers: ReplyHeaders = (JSON,)
     if status in (429, 503):
@@ -20,6 +20,6 @@ def refusal(error: BaseException) -> Reply:
     elif status == 401:
         headers = (JSON, (b"www-authenticate", b"Bearer"))
     elif status in (408, 413):
-        headers = (JSON, (b"connection", b"close"))  # the rest of the body is not worth reading
+        headers = (JSON, (b"connection", b"close"))  # instead of reading the rest of the body
     text = public_message(error)[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
     return Reply(orjson.dumps({"error": text}), status, headers)

@@ -1,4 +1,4 @@
-"""Triton's routes of shared memory: objects of this machine that clients register by name.
+"""Triton's routes for shared memory: objects of this machine that clients register by name.
 
 Source: docs/reference/serving_api.md 4.
 """
@@ -25,7 +25,7 @@ _REGION = "/region/{name}"
 _MAX_BYTES = 2**16  # of a request to register a region
 
 router = APIRouter(tags=["Open Inference Protocol"])
-# Answers without a body are described as such by `response_class=Response`.
+# Replies without a body are documented as such by `response_class=Response`.
 
 
 async def _regions(request: Request) -> Regions:
@@ -46,7 +46,7 @@ Name: TypeAlias = Annotated[str, Depends(_name)]
 @router.get(_SYSTEM + "/status")
 @router.get(_SYSTEM + _REGION + "/status")
 async def system_memory_status(regions: Held, name: Name) -> Response:
-    """The regions that are registered, or one of them."""
+    """The registered regions, or one of them."""
     rows = [
         {"name": one.name, "key": one.key, "offset": one.offset, "byte_size": one.byte_size}
         for one in regions.named(name)
@@ -78,7 +78,7 @@ async def unregister_system_memory(regions: Held, name: Name) -> Response:
 
 @router.get(_CUDA + "/status")
 async def cuda_memory_status(regions: Held) -> Response:
-    """No regions: models run on the CPU."""
+    """An empty list, since models run on the CPU."""
     del regions
     return json_response(b"[]")
 
@@ -86,14 +86,14 @@ async def cuda_memory_status(regions: Held) -> Response:
 @router.post(_CUDA + "/unregister", response_class=Response)
 @router.post(_CUDA + _REGION + "/unregister", response_class=Response)
 async def unregister_cuda_memory(regions: Held) -> Response:
-    """Has no effect: there are no such regions."""
+    """No effect, since there are no such regions."""
     del regions
     return Response()
 
 
 @router.post(_CUDA + _REGION + "/register", response_class=Response)
 async def register_cuda_memory(regions: Held, name: Name) -> Response:
-    """Refused: there is no GPU."""
+    """Refused, since there is no GPU."""
     del regions
     raise no_gpu(name)
 

@@ -121,7 +121,7 @@ async def status(request: Request, models: Models, which: WhichModel) -> Respons
             "status": {"error_code": status.code_name, "error_message": status.message},
         }
         shadow = shadow_report(which.name, status.version)
-        if shadow is not None:  # else nothing is there that TensorFlow Serving has not
+        if shadow is not None:  # otherwise add no field that TensorFlow Serving lacks
             found["shadow"] = shadow
         statuses.append(found)
     document: dict[str, object] = {"model_version_status": statuses}
@@ -169,7 +169,7 @@ def _signature(definition: SignatureDefinition) -> dict[str, object]:
 
 
 def _value(message: TensorProto) -> dict[str, object]:
-    """A tensor in protobuf's JSON, empty fields too, as TensorFlow Serving writes metadata."""
+    """A tensor in protobuf's JSON with empty fields, as TensorFlow Serving writes metadata."""
     from google.protobuf.json_format import MessageToDict  # late: few models have defaults
 
     found: dict[str, object] = MessageToDict(

@@ -1,4 +1,4 @@
-"""Requests that no route takes: refused before the routes are gone through, one by one."""
+"""Requests without a route, refused before the routes are tried one by one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _GROUP = re.compile(r"\(\?P<\w+>")
 
 
 class Unrouted:
-    """Refuses what no route takes as the routes would, at less than the price of an answer.
+    """Refuses requests without a route with the application's reply, but at less cost.
 
     Args:
-        app: that is asked for everything else.
-        routes: all that it has, in its order.
-        refuse: the reply to a request without a route, as the application gives it.
+        app: the application for all other requests.
+        routes: its routes, in order.
+        refuse: returns the reply to a request without a route.
     """
 
     def __init__(

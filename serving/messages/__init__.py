@@ -1,1 +1,1 @@
-"""Protobuf messages of requests and replies, without gRPC: recorded requests are these too."""
+"""Protobuf messages of requests and replies, without gRPC; recorded requests consist of them."""

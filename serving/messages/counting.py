@@ -1,8 +1,8 @@
-"""The fields of a message counted in its bytes, before anything is made of them.
+"""Counts the fields of a message in its bytes, before it is parsed.
 
-Reading a field of two bytes can create hundreds of objects, and other threads wait meanwhile.
-Nested messages, map entries and sizes of shapes are counted, at any depth. Numbers and strings are
-not: they take at most some sixteen times their bytes.
+Parsing a field of two bytes can create hundreds of objects, while other threads wait. Nested
+messages, map entries and sizes of shapes are counted, at any depth. Numbers and strings are not:
+they take at most some sixteen times their bytes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from google.protobuf.descriptor import Descriptor
 
-# A field: its number, the bytes that it is in, and its place in them.
+# A field: its number, the bytes that contain it, and its position in them.
 _Part: TypeAlias = "tuple[int, bytes, int, int]"
 
-_NARROW = 32  # fields beside those that count; where there are more, the parser's loop is quicker
+_NARROW = 32  # other fields; if there are more, the parser's loop is faster
 _DEEPEST = 16
-_STEPS = 64  # fields that stand before the last one of a message, at each level
+_STEPS = 64  # fields before the last one of a message, at each level
 
-# Lists of numbers of which an honest message has few, and whose bytes are counted.
+# Lists of numbers that are short in legitimate messages, and whose bytes are counted.
 _SHAPES = frozenset({"pinnace.inference.ModelInferRequest.InferInputTensor.shape"})
 
 
@@ -35,8 +35,8 @@ class Level:
     """The limits for one kind of message.
 
     Attributes:
-        inner: the fields whose occurrences count, by number; with the kind of message that they
-            hold where that can hold many too.
+        inner: the fields whose occurrences count, by number; with their kind of message if that can
+            contain many fields, too.
         shapes: the fields whose bytes count.
     """
 
@@ -46,13 +46,13 @@ class Level:
         self._kind = kind
         self.inner: dict[int, Level | None] = {}
         self.shapes: set[int] = set()
-        self.thin: type[Message] | None = None  # made when it is needed
+        self.thin: type[Message] | None = None  # created on first use
 
     def parts(self, data: bytes) -> Iterator[_Part]:
-        """The fields that count; only they become objects.
+        """Yield the fields that count; only these become objects.
 
         Raises:
-            DecodeError: it is no such message.
+            DecodeError: the bytes are not such a message.
         """
         if self.thin is None:
             self.thin = _thin(self._kind, [*self.inner, *self.shapes])
@@ -70,7 +70,7 @@ def has_few_fields(data: bytes, most: int) -> bool:
             return True
         found = field_at(data, begin)
         if found is None:
-            return True  # a group: the parser sees to it
+            return True  # a group, which the parser handles
         begin = found[3]
     return begin >= end
 
@@ -79,26 +79,26 @@ def has_few_messages(data: bytes, kind: type[Message], most: int) -> bool:
     """Whether a message contains at most this many others, at all depths.
 
     Args:
-        data: of it.
-        kind: of message.
-        most: messages, entries of maps and bytes of shapes together.
+        data: the message's bytes.
+        kind: the kind of message.
+        most: limit of messages, map entries and bytes of shapes together.
 
     Raises:
-        DecodeError: it is no message of this kind.
+        DecodeError: the bytes are not such a message.
     """
     return _left(data, 0, len(data), _level(kind), most, _DEEPEST) >= 0
 
 
 def last_part(data: bytes, paths: Collection[tuple[int, ...]]) -> tuple[tuple[int, ...], int]:
-    """The start of the last field within the last field, and so on.
+    """Find the start of the last field within the last field, and so on.
 
     Args:
-        data: of the message.
-        paths: numbers of fields, from the outermost on, that lead to what is looked for.
+        data: the message's bytes.
+        paths: field numbers, from the outermost, that lead to the wanted field.
 
     Returns:
-        One of the paths, and where the bytes of its field begin; no numbers where another field is
-        the last, or many stand before it.
+        One of the paths, and where the bytes of its field begin; an empty path if another field is
+        the last, or many precede it.
     """
     begin, end = 0, len(data)
     path: tuple[int, ...] = ()
@@ -126,11 +126,11 @@ def _level(kind: type[Message]) -> Level:
     return level
 
 
-_LEVELS: dict[str, Level] = {}  # by the name of the message
+_LEVELS: dict[str, Level] = {}  # by the message's name
 
 
 def _levels_of(kind: Descriptor, known: dict[str, Level]) -> Level:
-    """The level of a kind of message; kinds may hold themselves."""
+    """The level of a kind of message; kinds may be recursive."""
     level = known.get(kind.full_name)
     if level is not None:
         return level
@@ -162,12 +162,12 @@ def _left(data: bytes, begin: int, end: int, level: Level, left: int, depth: int
     """The number of messages still allowed; negative if there are too many.
 
     Args:
-        data: that it is in.
-        begin: of it.
-        end: of it.
-        level: its kind.
-        left: how many more it may hold.
-        depth: of messages that it may hold.
+        data: the bytes that contain it.
+        begin: its start.
+        end: its end.
+        level: its level.
+        left: the number of messages that are still allowed.
+        depth: the nesting depth that is still allowed.
     """
     if not depth:
         return -1
@@ -182,7 +182,7 @@ def _left(data: bytes, begin: int, end: int, level: Level, left: int, depth: int
 
 
 def _parts(data: bytes, begin: int, end: int, level: Level, most: int) -> Iterable[_Part]:
-    """The fields of a message that count, or more than `most` of them."""
+    """The fields of a message that count, at least the first `most` and one more."""
     found: list[_Part] = []
     inner, shapes = level.inner, level.shapes
     counted = inner.keys() | shapes
@@ -213,7 +213,7 @@ def _parts(data: bytes, begin: int, end: int, level: Level, most: int) -> Iterab
 
 
 def _thin(kind: Descriptor, numbers: list[int]) -> type[Message]:
-    """A message with these fields of another kind as bytes, and nothing else."""
+    """A message class that has these fields of another one as bytes, and no others."""
     name = kind.full_name.replace(".", "_")
     file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto3")
     message = file.message_type.add(name=name)

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's requests made of Examples over gRPC, as wires; Examples stay bytes.
+"""TensorFlow Serving's requests with Examples over gRPC, as wires; Examples stay bytes.
 
 Source: TensorFlow Serving, apis/inference.proto, apis/input.proto;
 docs/reference/serving_api.md 2.
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.running.signatures import Array, Arrays
 
-_REGRESSION_HEAD = np.frombuffer(b"\x0a\x05\x0d", np.uint8)  # before the four bytes of a number
+_REGRESSION_HEAD = np.frombuffer(b"\x0a\x05\x0d", np.uint8)  # before the four bytes of a float
 
 
 class _OfExamples:
-    """A request of examples, or such a task of a MultiInferenceRequest.
+    """A request with examples, or such a task of a MultiInferenceRequest.
 
     Args:
-        spec: the version and the signature that it asks for.
-        given: its examples.
-        is_task: the reply is an InferenceResult, not a response of its own.
+        spec: the requested version and signature.
+        given: the examples.
+        is_task: whether the reply is an InferenceResult, not a response of its own.
     """
 
     api: str
@@ -59,15 +59,15 @@ class _OfExamples:
 
     @staticmethod
     def _encoded(outputs: Arrays, count: int) -> bytes:
-        """The result for so many examples, serialized."""
+        """The result for a number of examples, serialized."""
         raise NotImplementedError
 
     def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
+        """Return the request that the message holds.
 
         Raises:
-            InvalidArgumentError: there is no such signature, it does something else, or there is
-                no example.
+            InvalidArgumentError: the signature does not exist or has another method, or there is no
+                example.
         """
         name = self._spec.signature_name or DEFAULT_SIGNATURE
         examples = read_input(self._given)
@@ -80,11 +80,11 @@ class _OfExamples:
         return Decoded(name, example_feeds(servable, name, examples, self.api), encode)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Never: each example becomes an object."""
+        """False, since each example becomes an object."""
         return False
 
     def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
+        """Return the reply for an error."""
         return refusal(error)
 
 
@@ -111,7 +111,7 @@ class Regress(_OfExamples):
 
 
 def _class_rows(outputs: Arrays, count: int) -> Iterator[bytes]:
-    """The fields of a ClassificationResult, one for each example: in pieces, as others run."""
+    """Yield the fields of a ClassificationResult, one per example; other threads run in between."""
     number = ClassificationResult.CLASSIFICATIONS_FIELD_NUMBER
     for row in classifications(outputs, count):
         message = Classifications()
@@ -121,11 +121,11 @@ def _class_rows(outputs: Arrays, count: int) -> Iterator[bytes]:
 
 
 class _Around:
-    """The rest of a response beside its result. It holds neither the request nor the version.
+    """The rest of a response besides its result. It holds neither the request nor the version.
 
     Args:
-        servable: that answers.
-        signature: of it that was run.
+        servable: the version that answers.
+        signature: the signature that was run.
         task: the number of the result's field in an InferenceResult; 0 for a response of its own.
     """
 
@@ -138,7 +138,7 @@ class _Around:
         self._task = task
 
     def reply(self, result: bytes) -> Reply:
-        """The response with this result."""
+        """Return the response with this result."""
         spec, task = self._spec, self._task
         fields = ((1, spec), (task, result)) if task else ((1, result), (2, spec))
         parts = [
@@ -148,25 +148,25 @@ class _Around:
 
 
 def encode_regressions(values: Array) -> bytes:
-    """A RegressionResult of so many numbers; to make a message of each takes much longer."""
+    """Return a RegressionResult, written directly, since a message per number is much slower."""
     rows = np.empty((len(values), 7), np.uint8)
     rows[:, :3] = _REGRESSION_HEAD
-    with np.errstate(over="ignore"):  # what is too large for a float32 is infinite
+    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite
         rows[:, 3:] = values.astype("<f4").view(np.uint8).reshape(-1, 4)
     is_zero = ~rows[:, 3:].any(axis=1)
     if not is_zero.any():
         return rows.tobytes()
-    rows[is_zero, 1] = 0  # a message without fields: 0 is what it has then
+    rows[is_zero, 1] = 0  # a message without fields means 0
     kept = np.ones(rows.shape, np.bool_)
     kept[is_zero, 2:] = False
     return rows[kept].tobytes()
 
 
 def read_input(message: SerializedInput) -> Array:
-    """The examples of a request, serialized, each with the context before its own features.
+    """Return the examples of a request, serialized, each after the context.
 
     Raises:
-        InvalidArgumentError: there are none.
+        InvalidArgumentError: there are no examples.
     """
     kind = message.WhichOneof("kind")
     if kind == "example_list":
@@ -177,12 +177,12 @@ def read_input(message: SerializedInput) -> Array:
     context = b"".join(both.context)
     check_expansion(len(context) * len(both.examples), "the context before each example")
     examples = listed(both.examples, object)
-    for begin in range(0, len(examples) if context else 0, SLICE):  # others wait for each
+    for begin in range(0, len(examples) if context else 0, SLICE):  # other threads run in between
         examples[begin : begin + SLICE] = context + examples[begin : begin + SLICE]
     return examples
 
 
 def count_examples(message: SerializedInput) -> int:
     """The number of examples in a request."""
-    # Of the two lists, one has what was sent, and the other nothing.
+    # Only one of the two lists is set; the other is empty.
     return len(message.example_list.examples) + len(message.example_list_with_context.examples)

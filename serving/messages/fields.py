@@ -1,4 +1,4 @@
-"""Messages of requests and statuses of errors, without gRPC: recorded requests are these too."""
+"""Parsing of request messages, and errors as replies, without gRPC."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ M = TypeVar("M", bound=Message)
 
 _SMALL_BYTES = 2**16
 _MAX_FIELDS = 4096  # inputs, outputs and parameters of a request together
-# How protobuf's parser says that it was given no memory; it has no class of its own for that.
+# The message of protobuf's parser if it gets no memory; it has no error class for that.
 _NO_MEMORY = "alloc failed"
-_MAX_MESSAGES = 2**15  # within it: axes of shapes, entries of maps
+_MAX_MESSAGES = 2**15  # contained in a request, including axes of shapes and map entries
 
 
 def parse(kind: type[M], data: bytes, name: str = "") -> M:
-    """The message in the bytes of a request.
+    """Parse the message of a request.
 
     Args:
-        kind: of message.
-        data: of the request.
-        name: of the message as clients know it, where it is another.
+        kind: the kind of message.
+        data: the request's bytes.
+        name: the message's name for clients, if it differs.
 
     Raises:
-        InvalidArgumentError: there is none, or it holds more than a request can need.
+        InvalidArgumentError: the bytes are not such a message, or hold more than requests need.
         MemoryError: the process has no memory for it.
     """
     message = kind()
@@ -44,19 +44,19 @@ def parse(kind: type[M], data: bytes, name: str = "") -> M:
     except DecodeError as error:
         if _NO_MEMORY in str(error):
             raise MemoryError("there is not enough memory for the request") from None
-        raise InvalidArgumentError(f"The request is no {name or kind.DESCRIPTOR.name}") from None
+        raise InvalidArgumentError(f"The request is not a {name or kind.DESCRIPTOR.name}") from None
     return message
 
 
 def check_fields(data: bytes, kind: type[Message]) -> None:
-    """Raise if a message has more fields, or holds more messages, than a request can need.
+    """Check that a message has no more fields and nested messages than a request can need.
 
     Args:
-        data: of the message.
-        kind: of message.
+        data: the message's bytes.
+        kind: the kind of message.
 
     Raises:
-        DecodeError: it is none of this kind.
+        DecodeError: the bytes are not such a message.
         InvalidArgumentError: it has more.
     """
     if len(data) <= _SMALL_BYTES:
@@ -70,7 +70,7 @@ def check_fields(data: bytes, kind: type[Message]) -> None:
 
 
 def which_model(spec: ModelSpec) -> Which:
-    """The version that a ModelSpec names.
+    """Return the version that a ModelSpec names.
 
     Raises:
         InvalidArgumentError: it has no name, or a negative version.
@@ -86,10 +86,10 @@ def which_model(spec: ModelSpec) -> Which:
 
 
 def which_version(name: str, number: str) -> Which:
-    """The version that a name and a number in decimal digits name; no number for the newest.
+    """Return the version with a name and a number in decimal digits; empty for the newest.
 
     Raises:
-        InvalidArgumentError: the number is none.
+        InvalidArgumentError: the text is not a number.
     """
     if not number:
         return Which(name)
@@ -102,5 +102,5 @@ def which_version(name: str, number: str) -> Which:
 
 
 def refusal(error: BaseException) -> Reply:
-    """An error as a reply: the canonical code is its status, the message its body."""
+    """Return an error as a reply: its canonical code as the status, its message as the body."""
     return Reply(public_message(error).encode("utf-8", "replace"), canonical_code(error))

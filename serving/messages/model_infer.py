@@ -82,7 +82,7 @@ class Infer:
         self._message = message
 
     def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
+        """Return the request that the message holds.
 
         Raises:
             InvalidArgumentError: it cannot be understood; the message says where.
@@ -106,14 +106,14 @@ class Infer:
         return Decoded(name, self._feeds(), encode, sequence=sequence)
 
     def is_quick(self, _: Servable, __: bytes, ___: Mapping[bytes, bytes], ____: int) -> bool:
-        """Whether the tensors are bytes, and none of them is of strings."""
+        """Whether the tensors are bytes, and none has strings."""
         message = self._message
         if len(message.raw_input_contents) != len(message.inputs):
             return False
         return all(tensor.datatype != "BYTES" for tensor in message.inputs)
 
     def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
+        """Return the reply for an error."""
         return refuse_infer(error)
 
     def _feeds(self) -> dict[str, Array]:
@@ -153,22 +153,22 @@ class Infer:
 
 
 def refuse_infer(error: BaseException) -> Reply:
-    """Status and message of an error, in the words of this protocol's clients."""
+    """Return the reply for an error, in the wording of this protocol's clients."""
     return refusal(in_triton_words(error))
 
 
 class _Inferred:
-    """Outputs as a ModelInferResponse: raw, as Triton's, whatever form the inputs had.
+    """Encodes outputs as a ModelInferResponse with raw contents, as Triton does.
 
     It holds neither the request nor the version.
 
     Args:
-        servable: that answers.
-        request_id: given back.
-        outputs: that it asks for.
+        servable: the version that answers.
+        request_id: the request's id, which is returned.
+        outputs: the requested outputs.
 
     Attributes:
-        wanted: names of the outputs, if all are written as they are; else none.
+        wanted: names of the outputs, if all are written unchanged; else none.
     """
 
     __slots__ = ("_id", "_name", "_outputs", "_version", "wanted")
@@ -184,7 +184,7 @@ class _Inferred:
         self.wanted = [output.name for output in outputs] if is_plain else []
 
     def __call__(self, results: Arrays) -> Reply:
-        """The response."""
+        """Return the response."""
         response = ModelInferResponse(
             model_name=self._name, model_version=self._version, id=self._id
         )
@@ -202,20 +202,20 @@ class _Inferred:
             for name, value in output.place.parameters(len(data)).items():
                 kind = "string_param" if isinstance(value, str) else "int64_param"
                 setattr(row.parameters[name], kind, value)
-            raws.append(Long(0, ()))  # an entry all the same: clients count them
+            raws.append(Long(0, ()))  # an empty entry, since clients count them
         size = sum(raw.size for raw in raws)
         check_reply(size)
         if size <= PIECE_BYTES:
             response.raw_output_contents.extend([b"".join(raw.parts) for raw in raws])
             return Reply(response.SerializeToString(), 0)
-        # A message would copy them twice, and other threads wait for each copy.
+        # A message would copy them twice, while other threads wait.
         number = ModelInferResponse.RAW_OUTPUT_CONTENTS_FIELD_NUMBER
         fields = (chain((field_header(number, raw.size),), raw.parts) for raw in raws)
         return Reply(joined(chain((response.SerializeToString(),), *fields)), 0)
 
 
 def _parameters(message: Mapping[str, InferParameter]) -> dict[str, object]:
-    """Parameters as Python's values; one without a value is left out."""
+    """Parameters as Python values, without those that are unset."""
     found: dict[str, object] = {}
     for name, parameter in message.items():
         kind = parameter.WhichOneof("parameter_choice")

@@ -1,6 +1,6 @@
-"""Large messages parsed in pieces, so that other threads run in between.
+"""Large messages, parsed in pieces so that other threads run in between.
 
-Protobuf's parser holds the GIL: for a megabyte of short strings or small numbers some 10 to 20 ms,
+Protobuf's parser holds the GIL, for a megabyte of short strings or small numbers some 10 to 20 ms,
 in which no other model answers. A message's meaning does not change if its bytes are split between
 two fields, and parsed one after the other into the same message.
 """
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 _PIECE_BYTES = 2**14
-_LOOKS = 64  # fields, at each level, until it is clear that there are many
-_DEEPEST = 16  # messages within messages that are cut
-_KEY, _VALUE = 1, 2  # the fields of an entry of a map
+_LOOKS = 64  # fields per level that are examined
+_DEEPEST = 16  # nesting depth of messages that are split
+_KEY, _VALUE = 1, 2  # the fields of a map entry
 
 _FIXED = {
     FieldDescriptor.TYPE_FLOAT: 4,
@@ -41,7 +41,7 @@ def merge(message: Message, data: bytes) -> None:
     """Equivalent to `message.MergeFromString(data)`.
 
     Raises:
-        DecodeError: the bytes are no such message. What it holds then is not defined.
+        DecodeError: the bytes are not such a message; its content is then undefined.
     """
     if _is_slow(message.DESCRIPTOR, data, 0, len(data), _DEEPEST):
         _merge(message, data, 0, len(data), _DEEPEST)
@@ -52,14 +52,14 @@ def merge(message: Message, data: bytes) -> None:
 def _is_slow(kind: Any, data: bytes, begin: int, end: int, depth: int) -> bool:
     """Whether a message contains many consecutive small values.
 
-    Large values alone are copied by the parser faster than here.
+    Large values alone are copied by the parser, which is faster.
 
     Args:
-        kind: the message's descriptor, which is of one of two classes; their stubs know one.
-        data: that the message is in.
-        begin: of it.
-        end: of it.
-        depth: of messages that are looked into.
+        kind: the message's descriptor, of one of two classes; their stubs know one.
+        data: the bytes that contain the message.
+        begin: its start.
+        end: its end.
+        depth: the nesting depth that is still examined.
     """
     at = small = begin
     for _ in range(_LOOKS):
@@ -89,11 +89,11 @@ def _merge(message: Any, data: bytes, begin: int, end: int, depth: int) -> None:
     """Parse a part of the data into a message.
 
     Args:
-        message: that gets what stands there.
+        message: the message to extend.
         data: whole fields, and nothing else.
-        begin: of the part.
-        end: of it.
-        depth: of messages that may still be cut.
+        begin: the start of the part.
+        end: the end of the part.
+        depth: the nesting depth that may still be split.
     """
     fields = message.DESCRIPTOR.fields_by_number
     at = begin
@@ -107,7 +107,7 @@ def _merge(message: Any, data: bytes, begin: int, end: int, depth: int) -> None:
             continue
         found = field_at(data, at)
         if found is None or found[3] > end:
-            break  # a group, or no message: the parser tells
+            break  # a group or an invalid message, which the parser handles
         number, kind, start, stop = found
         if kind == LENGTH and stop - start > _PIECE_BYTES and number in fields:
             message.MergeFromString(data[begin:at])
@@ -121,7 +121,7 @@ def _merge(message: Any, data: bytes, begin: int, end: int, depth: int) -> None:
 def _merge_field(
     message: Any, field: FieldDescriptor, data: bytes, start: int, stop: int, depth: int
 ) -> bool:
-    """Read one large field; whether it could be cut."""
+    """Parse one large field; whether it could be split."""
     if field.message_type is None:
         return _merge_numbers(message, field, data, start, stop)
     inner = getattr(message, field.name)
@@ -138,7 +138,7 @@ def _merge_field(
 def _merge_entry(
     values: Any, field: FieldDescriptor, data: bytes, start: int, stop: int, depth: int
 ) -> bool:
-    """Read an entry of a map of messages whose keys are texts."""
+    """Parse an entry of a map of messages with string keys."""
     entry: Any = field.message_type
     kinds = entry.fields_by_number
     if kinds[_KEY].type != FieldDescriptor.TYPE_STRING or kinds[_VALUE].message_type is None:
@@ -159,7 +159,7 @@ def _merge_entry(
     except UnicodeDecodeError:
         return False
     value = values[key]
-    value.Clear()  # of two entries with the same key the last one counts
+    value.Clear()  # the last of two entries with the same key counts
     _merge(value, data, *parts[_VALUE], depth)
     return True
 
@@ -176,7 +176,7 @@ def _merge_numbers(
     while start < stop:
         end = min(start + _PIECE_BYTES, stop)
         while size is None and data[end - 1] > 127:
-            end += 1  # the last byte of a number is smaller
+            end += 1  # to the number's last byte, which is below 0x80
         message.MergeFromString(field_header(field.number, end - start) + data[start:end])
         start = end
     return True

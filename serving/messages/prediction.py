@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Array, Arrays
 
 
-# Numbers whose bytes are those of the machine, and their lists.
+# Dtypes whose lists have the machine's bytes.
 _LISTS: Mapping[DType, str] = (
     {
         dtypes.float32: "float_val",
@@ -63,8 +63,8 @@ _LISTS: Mapping[DType, str] = (
 )
 
 
-# Lists whose elements are bytes as they lie in memory, or whole numbers in as many as they need:
-# the fields of `TensorProto`. Every other dtype is `int_val`'s.
+# The fields of `TensorProto` for lists whose elements are stored as bytes or as varints; all other
+# dtypes use `int_val`.
 _FIXED: Mapping[DType, int] = {
     dtypes.float32: 5,
     dtypes.float64: 6,
@@ -81,7 +81,7 @@ _VARYING: Mapping[DType, int] = {
 }
 _TEXTS = 8
 _CONTENT = 4  # the number of `tensor_content`
-_MAP_KEY, _MAP_VALUE = 1, 2  # the fields of an entry of a map
+_MAP_KEY, _MAP_VALUE = 1, 2  # the fields of a map entry
 
 
 class Predict:
@@ -89,7 +89,7 @@ class Predict:
 
     Args:
         message: the request.
-        as_content: answer with raw bytes, not with lists of values.
+        as_content: whether to answer with raw bytes instead of lists of values.
     """
 
     api = "predict"
@@ -100,11 +100,11 @@ class Predict:
         self._as_content = as_content
 
     def decode(self, servable: Servable, _: bytes, __: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
+        """Return the request that the message holds.
 
         Raises:
-            FailedPreconditionError: there is no such signature.
-            InvalidArgumentError: tensors cannot be read, or an output is asked that is not there.
+            FailedPreconditionError: the signature does not exist.
+            InvalidArgumentError: a tensor is invalid, or a requested output does not exist.
         """
         name = signature_name(servable, self._message.model_spec)
         given = self._message.inputs
@@ -128,7 +128,7 @@ class Predict:
         return all(tensor.tensor_content for tensor in self._message.inputs.values())
 
     def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
+        """Return the reply for an error."""
         return refusal(error)
 
     def _wanted(self, outputs: Mapping[str, object]) -> list[str]:
@@ -146,13 +146,13 @@ class Predict:
 
 
 class _Predicted:
-    """Outputs as a PredictResponse. It holds neither the request nor the version.
+    """Encodes outputs as a PredictResponse. It holds neither the request nor the version.
 
     Args:
-        servable: that answers.
-        signature: of it that was run.
+        servable: the version that answers.
+        signature: the signature that was run.
         wanted: names of the outputs.
-        as_content: write raw bytes, not lists of values.
+        as_content: whether to write raw bytes instead of lists of values.
     """
 
     __slots__ = ("_as_content", "_name", "_signature", "_version", "wanted")
@@ -167,7 +167,7 @@ class _Predicted:
         self.wanted = wanted
 
     def __call__(self, outputs: Arrays) -> Reply:
-        """The response."""
+        """Return the response."""
         response = PredictResponse()
         large: list[Long] = []
         for key in self.wanted:
@@ -189,15 +189,15 @@ class _Predicted:
 def _check_names(
     given: AbstractSet[str], inputs: AbstractSet[str], defaults: AbstractSet[str]
 ) -> None:
-    """Raise unless the inputs of a request are those of the signature.
+    """Check that the inputs of a request are those of the signature.
 
     Args:
-        given: that the request has.
-        inputs: of the signature.
-        defaults: of these, those that may be left out.
+        given: the request's inputs.
+        inputs: the signature's inputs.
+        defaults: those of them that may be left out.
 
     Raises:
-        InvalidArgumentError: one is missing, or is none of the signature's.
+        InvalidArgumentError: an input is missing or unknown.
     """
     extra, missing = given - inputs, inputs - given - defaults
     if len(given) == len(inputs) and extra:
@@ -221,7 +221,7 @@ def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
     """The numbers of most requests: raw bytes in the signature's dtype.
 
     Returns:
-        None where only the full rules can tell what they are, or what is wrong.
+        None if the full rules must decode them, or find the error.
     """
     content = message.tensor_content
     dtype = spec.dtype
@@ -235,11 +235,11 @@ def _raw_array(message: TensorProto, spec: TensorSpec) -> Array | None:
 
 
 def _check_filled(message: TensorProto, where: str) -> None:
-    """Raise unless a tensor may be filled with copies of its last value.
+    """Check that a tensor may be filled with copies of its last value.
 
     Raises:
-        InvalidArgumentError: it has more axes than any tensor, or is of something else than values.
-        RequestTooLargeError: it may not.
+        InvalidArgumentError: it has too many axes, or its dtype has no values.
+        RequestTooLargeError: it would be too large.
     """
     dims = message.tensor_shape.dim
     if len(dims) > MAX_RANK:
@@ -249,28 +249,28 @@ def _check_filled(message: TensorProto, where: str) -> None:
         raise InvalidArgumentError(f"{where}: a request cannot hold a tensor of {dtype.name}")
     texts = message.string_val
     if message.tensor_content and dtype is not dtypes.string:
-        return  # as many bytes as the shape needs, or it is refused
+        return  # checked later: it must have the bytes that the shape needs
     count = math.prod([max(dim.size, 0) for dim in dims])
     size = dtype.numpy.itemsize
     if dtype is dtypes.string:
         size += len(texts[-1]) if texts else 0
     if count * size >= 2**63:
         raise InvalidArgumentError(f"{where}: its shape is larger than any tensor can be")
-    # What is there without being filled in is no more than a few times the body.
+    # Tensors that are given in full take at most a few times the size of the body.
     check_expansion(COPIES * size * count, f"{where} of {count} elements")
 
 
 def _large_entry(key: str, array: Array, as_content: bool) -> Long | None:
-    """A large output as its entry of `PredictResponse.outputs`.
+    """Return a large output as its entry of `PredictResponse.outputs`.
 
-    A message would hold it several times, and other threads wait for each copy. Fields of a message
-    may be in any order, so the entry follows the rest of the response.
+    A message would copy it several times, while other threads wait. Fields of a message may be in
+    any order, so the entry follows the rest of the response.
 
     Returns:
-        None where a message is as good.
+        None if a message is as fast.
 
     Raises:
-        ResourceExhaustedError: an answer may not be so long.
+        ResourceExhaustedError: the answer would be too long.
     """
     is_text = array.dtype == object
     if sys.byteorder != "little" or not (
@@ -297,7 +297,7 @@ def _large_entry(key: str, array: Array, as_content: bool) -> Long | None:
 
 
 def _values(array: Array, dtype: DType, as_content: bool) -> tuple[int, Long]:
-    """The field of a tensor's numbers, and these; 0 for one that a message knows."""
+    """The number of a tensor's value field, and its bytes; 0 if a message must write it."""
     if as_content and dtype in _LISTS:
         return _CONTENT, as_they_lie(array)
     if dtype in _FIXED and not as_content:
@@ -308,7 +308,7 @@ def _values(array: Array, dtype: DType, as_content: bool) -> tuple[int, Long]:
 
 
 def _put(message: TensorProto, array: Array, as_content: bool) -> None:
-    """Write an output; TensorFlow Serving's way: lists of values, unless bytes are asked for."""
+    """Write an output as TensorFlow Serving does: as lists of values, or bytes if requested."""
     dtype = None if array.dtype == object else dtypes.from_numpy(array.dtype)
     values = None if dtype is None else _LISTS.get(dtype)
     if dtype is None or values is None:
@@ -330,10 +330,10 @@ def _put(message: TensorProto, array: Array, as_content: bool) -> None:
 
 
 def signature_name(servable: Servable, spec: ModelSpec) -> str:
-    """The signature that a request names.
+    """Return the signature that a request names.
 
     Raises:
-        FailedPreconditionError: the version has none of this name.
+        FailedPreconditionError: the version has no such signature.
     """
     name = spec.signature_name or DEFAULT_SIGNATURE
     if name not in servable.signatures:
@@ -345,7 +345,7 @@ def signature_name(servable: Servable, spec: ModelSpec) -> str:
 
 
 def describe(spec: ModelSpec, servable: Servable, name: str) -> None:
-    """Say in a response which version and signature answered."""
+    """Set the version and signature that answered in a response."""
     spec.name = servable.name
     spec.version.value = servable.version
     spec.signature_name = name

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 def wires_of(log: PredictionLog) -> list[Wire]:
-    """The requests of one record; more than one for a MultiInference.
+    """Return the requests of one record; several for a MultiInference.
 
     Raises:
-        InvalidArgumentError: it holds none that can be answered here.
+        InvalidArgumentError: the record has no request that can be answered here.
     """
     kind = log.WhichOneof("log_type")
     if kind == "predict_log":
@@ -60,13 +60,13 @@ def wires_of(log: PredictionLog) -> list[Wire]:
 def _asked(
     request: ClassificationRequest | RegressionRequest,
 ) -> tuple[ModelSpec, SerializedInput]:
-    """The target of a request, and its examples as bytes."""
+    """Return the target of a request, and its examples as bytes."""
     found = ExamplesRequest.FromString(request.SerializeToString())
     return found.model_spec, found.input
 
 
 def read_logs(path: Path) -> Iterator[PredictionLog]:
-    """The PredictionLogs of a TFRecord file.
+    """Yield the PredictionLogs of a TFRecord file.
 
     Raises:
         OpError: the file is damaged; the message names the record.
@@ -81,14 +81,14 @@ def read_logs(path: Path) -> Iterator[PredictionLog]:
 def encode_log(
     servable: Servable, signature_name: str, feeds: Arrays, outputs: Arrays, at_s: float
 ) -> bytes:
-    """A PredictionLog, serialized.
+    """Return a PredictionLog, serialized.
 
     Args:
-        servable: that answered.
-        signature_name: of the signature that ran.
-        feeds: what it got.
-        outputs: what it gave.
-        at_s: when, in seconds since 1970.
+        servable: the version that answered.
+        signature_name: the signature that ran.
+        feeds: its inputs.
+        outputs: its outputs.
+        at_s: the time, in seconds since 1970.
     """
     log = PredictionLog()
     request, response = log.predict_log.request, log.predict_log.response

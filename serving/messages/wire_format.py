@@ -1,4 +1,4 @@
-"""Protocol buffers on the wire: where fields begin and end, without making anything of them.
+"""Protocol buffers on the wire: the positions of fields, found without parsing them.
 
 Source: protobuf.dev, "Encoding".
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import functools
 import re
 
-VARINT, LENGTH = 0, 2  # kinds of fields
-FIXED = {1: 8, 5: 4}  # the sizes of two more
+VARINT, LENGTH = 0, 2  # wire types
+FIXED = {1: 8, 5: 4}  # the sizes of two more wire types
 _LONGEST_VARINT = 10
-_SHORT = 32  # bytes of a field in a run
-_MOST = 1024  # fields of a run: so many are looked at in some 50 microseconds
+_SHORT = 32  # the longest field of a run, in bytes
+_MOST = 1024  # the most fields of a run, which take some 50 microseconds
 
 
 def field_at(data: bytes, begin: int) -> tuple[int, int, int, int] | None:
-    """Number, kind, and where the bytes of a field begin and end; None for a group or none."""
+    """A field's number, wire type, and start and end of its bytes; None for groups or no field."""
     tag, begin = varint_at(data, begin)
     kind = tag & 7
     end = begin
@@ -33,7 +33,7 @@ def field_at(data: bytes, begin: int) -> tuple[int, int, int, int] | None:
 
 
 def varint_at(data: bytes, begin: int) -> tuple[int, int]:
-    """A number, and where it ends; beyond the end of the data for one that is cut short."""
+    """A number, and where it ends; beyond the end of the data if it is truncated."""
     value = shift = 0
     for i in range(begin, min(begin + _LONGEST_VARINT, len(data))):
         value |= (data[i] & 127) << shift
@@ -44,15 +44,15 @@ def varint_at(data: bytes, begin: int) -> tuple[int, int]:
 
 
 def end_of_run(data: bytes, begin: int, end: int) -> int:
-    """Where short fields of one number end that follow each other: texts or messages.
+    """Find the end of a run of short consecutive fields with one number: strings or messages.
 
     Args:
-        data: that they are in.
-        begin: of the first.
-        end: of the message that holds them.
+        data: the encoded message.
+        begin: offset of the first field.
+        end: offset of the end of the message that holds them.
 
     Returns:
-        A place behind some of them; `begin` if there stands something else.
+        The position behind some of them; `begin` if there is no such field.
     """
     tag = data[begin]
     if tag & 0x87 != LENGTH:
@@ -63,6 +63,6 @@ def end_of_run(data: bytes, begin: int, end: int) -> int:
 
 @functools.cache
 def _run(tag: int) -> re.Pattern[bytes]:
-    """A pattern for short fields with this tag. It never tries a field in another way."""
+    """A pattern for short fields with this tag, which does not backtrack."""
     fields = b"|".join(b"\\x%02x.{%d}" % (size, size) for size in range(_SHORT))
     return re.compile(b"(?>\\x%02x(?>%s)){1,%d}+" % (tag, fields, _MOST), re.DOTALL)

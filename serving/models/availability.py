@@ -1,4 +1,4 @@
-"""Checks that models can be served before anything that is served is changed."""
+"""Checks that models can be served, before the served models are changed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def check_available(models: Iterable[ServedModel]) -> None:
-    """Raise unless each model has a requested version that is ready.
+    """Check that each model has a requested version that is ready.
 
     Raises:
-        UnknownError: one has none; as TensorFlow Serving has it.
+        UnknownError: a model has none; the error is TensorFlow Serving's.
     """
     silent = []
     for model in models:

@@ -1,8 +1,8 @@
 """ONNX Runtime in place of the project's own kernels: ONNX files, and SavedModels exported to ONNX.
 
-A SavedModel's signature goes live on ONNX Runtime only after its export was verified, and after it
-answered the warm-up requests as the project's own kernels do. One that cannot be exported stays on
-those, and the log says why.
+A SavedModel's signature runs on ONNX Runtime only after its export was verified, and its answers
+to the warm-up requests were compared with the project's own kernels. Signatures that cannot be
+exported stay on those kernels, and the log says why.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OWN = "pinnace"
 ONNXRUNTIME = "onnxruntime"
 PLATFORM = "onnxruntime_onnx"
-_MOST_EXAMPLES = 64  # warm-up requests that both engines answer, to be compared
+_MOST_EXAMPLES = 64  # warm-up requests that both engines answer for comparison
 
 _DTYPES: Mapping[str, DType] = {
     "tensor(float)": dtypes.float32,
@@ -61,70 +61,69 @@ class OnnxSignature:
     """An ONNX file as a signature. Many threads may run it at once.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Raises:
         FailedPreconditionError: ONNX Runtime is not installed.
-        InvalidArgumentError: the file is no model that ONNX Runtime loads, or has an input or
-            output that is no tensor.
+        InvalidArgumentError: ONNX Runtime does not load the file, or an input or output is not a
+            tensor.
     """
 
     has_loops = False
-    is_pure = True  # what ONNX Runtime keeps between runs, no request can see
+    is_pure = True  # no request can observe the state that ONNX Runtime keeps
 
     def __init__(self, path: Path) -> None:
         try:
-            import onnxruntime  # late: an extra, and 40 MB
+            import onnxruntime  # late: an extra of 40 MB
         except ImportError:
             raise FailedPreconditionError(
                 f"ONNX models need ONNX Runtime\n  Try: {install_command('onnx')}"
             ) from None
         options = onnxruntime.SessionOptions()
-        # Requests run side by side: threads within one would take cores from the others.
+        # Requests run side by side, so that threads within one would take cores from others.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
             self._session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # ONNX Runtime's own classes derive from nothing of their own
+        except Exception as error:  # ONNX Runtime's classes have no common base
             raise InvalidArgumentError(f"{path}: ONNX Runtime: {one_line(error)}") from None
         self.inputs = {value.name: _spec(value, path) for value in self._session.get_inputs()}
         self.outputs = {value.name: _spec(value, path) for value in self._session.get_outputs()}
         self._names = list(self.outputs)
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
-        """The outputs for these inputs."""
+        """Return the outputs for these inputs."""
         given = {name: _to_text(array) for name, array in feeds.items()}
         found = self._session.run(self._names, given)
         return {name: _to_bytes(array) for name, array in zip(self._names, found, strict=True)}
 
 
 def load_onnx(path: Path) -> LoadedModel:
-    """The ONNX file as a model with one signature.
+    """Load an ONNX file as a model with one signature.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Raises:
-        OpError: it cannot be loaded; the message says why.
+        OpError: the file cannot be loaded; the message says why.
     """
     signature = OnnxSignature(path)
     return LoadedModel({"serving_default": signature}, owner=signature, platform=PLATFORM)
 
 
 def through_onnx(name: str, model: LoadedModel, path: Path) -> LoadedModel:
-    """A loaded SavedModel whose signatures run on ONNX Runtime.
+    """Return a loaded SavedModel whose signatures run on ONNX Runtime.
 
     Args:
-        name: of the model, for the log.
-        model: with the project's own kernels.
-        path: of its folder, for the warm-up requests.
+        name: the model's name, for the log.
+        model: the model on the project's own kernels.
+        path: the model's folder, for the warm-up requests.
 
     Raises:
-        FailedPreconditionError: none of its signatures can be exported, or ONNX Runtime is not
-            installed.
-        InvalidArgumentError: a warm-up request cannot be read.
+        FailedPreconditionError: no signature can be exported, or ONNX Runtime is not installed.
+        InvalidArgumentError: a warm-up request cannot be parsed.
     """
     signatures: dict[str, Runnable] = {}
     reasons: dict[str, str] = {}
@@ -162,29 +161,29 @@ def _exported(model: LoadedModel, key: str, signature: Runnable, folder: Path) -
 
 
 def _compare(exported: Runnable, signature: Runnable, examples: Iterable[Arrays]) -> None:
-    """Raise unless both give the same for the model's warm-up requests, and for zeros.
+    """Check that both give the same results for the model's warm-up requests, and for zeros.
 
     Raises:
-        InternalError: they do not.
+        InternalError: the results differ.
     """
     nothing = zeros(signature)
     for feeds in (*([nothing] if nothing is not None else []), *examples):
         expected = signature.run_arrays(feeds)
         try:
             found = exported.run_arrays(feeds)
-        except Exception as error:  # ONNX Runtime's own classes derive from nothing of their own
+        except Exception as error:  # ONNX Runtime's classes have no common base
             raise InternalError(f"ONNX Runtime fails where pinnace does not: {error}") from None
         if not agree(found, expected):
             raise InternalError("ONNX Runtime's outputs differ from pinnace's")
 
 
 class _Renamed:
-    """A signature of ONNX Runtime with the names and specs of the one that it stands for.
+    """An ONNX Runtime signature with the names and specs of the signature that it replaces.
 
     Args:
-        runtime: that runs.
-        signature: whose place it takes.
-        names: of outputs, in the signature → in the file, where they differ.
+        runtime: the ONNX Runtime signature.
+        signature: the signature that it replaces.
+        names: output name in the signature → in the file, where they differ.
     """
 
     has_loops = False
@@ -199,7 +198,7 @@ class _Renamed:
         self._names = {name: names.get(name, name) for name in signature.outputs}
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
-        """The outputs for these inputs."""
+        """Return the outputs for these inputs."""
         found = self._runtime.run_arrays(feeds)
         return {name: found[there] for name, there in self._names.items()}
 

@@ -1,4 +1,4 @@
-"""A version's `model.tflite`, served in the place of its SavedModel as TensorFlow Serving does."""
+"""A version's `model.tflite`, served in place of its SavedModel as TensorFlow Serving does."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FILE = "model.tflite"
 
 
 def lite_file_of(path: Path, files: LiteFiles) -> Path | None:
-    """The .tflite file that is served of a version, None if another model is.
+    """Return the .tflite file to serve for a version; None if another model is served.
 
     Args:
-        path: of the version.
-        files: what such files are for.
+        path: the version's folder.
+        files: the use of such files.
 
     Raises:
-        NotFoundError: there has to be one.
+        NotFoundError: the file is required, but missing.
     """
     named = path / FILE
     if files is not LiteFiles.ALONE and is_file(named):
@@ -36,7 +36,7 @@ def lite_file_of(path: Path, files: LiteFiles) -> Path | None:
     if is_lite and (is_file(path) or files is not LiteFiles.REQUIRED):
         return inside(path, LITE)
     if files is LiteFiles.REQUIRED:
-        raise NotFoundError(f"{path}: {FILE} is missing, and --use_tflite_model serves no other")
+        raise NotFoundError(f"{path}: {FILE} is missing, which --use_tflite_model requires")
     return None
 
 
@@ -45,19 +45,19 @@ def write_lite(file: Path, folder: Path, files: LiteFiles) -> dict[str, Signatur
 
     Args:
         file: the .tflite file.
-        folder: of the SavedModel; it is made.
+        folder: the SavedModel's folder, which is created.
         files: with `ALONE`, signatures have the file's names, else TensorFlow Serving's.
 
     Returns:
-        Its signatures as the file has them: with its tensors' names, and the batch that it fixes.
+        The file's signatures, with its tensors' names and its fixed batch sizes.
 
     Raises:
-        OpError: it is damaged, or has operators that are not read.
+        OpError: the file is damaged, or has unsupported operators.
     """
     try:
         from pinnace.deploy.lite.reading.saving import write_to_serve
         from pinnace.deploy.lite.reading.signatures import Naming
-    except ModuleNotFoundError as error:  # which package it is, and how it is installed
+    except ModuleNotFoundError as error:  # its message says how to install the package
         raise InvalidArgumentError(f"{file}: {error}") from error
     naming = Naming.OWN if files is LiteFiles.ALONE else Naming.SERVING
     return {

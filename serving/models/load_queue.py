@@ -1,4 +1,4 @@
-"""The order in which models are loaded: one after the other, but for those that take long."""
+"""The order in which models are loaded: one after another, except for slow ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinnace.serving.errors import LOG
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Loads that are passed by others. More would take threads and memory for models that never answer.
+# Loads that others may pass. More would take threads and memory for models that never answer.
 _MOST_SLOW = 8
 
 
@@ -31,7 +31,7 @@ class _Task:
 
 @dataclass(slots=True)
 class _Load:
-    """The version that a model is loading."""
+    """A version that a model is loading."""
 
     stop: Stop
     begun: float
@@ -40,10 +40,10 @@ class _Load:
 class LoadQueue:
     """Runs one task at a time, and those of one model in order, in separate threads.
 
-    A slow load yields to the next model, so that one that never ends blocks nobody.
+    A slow load yields to the next model, so that a load that never ends blocks no other.
 
     Args:
-        slow_after_s: seconds after which a load is passed by others.
+        slow_after_s: seconds after which other loads may pass a load.
     """
 
     def __init__(self, slow_after_s: float) -> None:
@@ -59,11 +59,11 @@ class LoadQueue:
         """Queue a task for a model.
 
         Args:
-            name: of the model.
-            work: to do.
+            name: the model's name.
+            work: the task.
 
         Returns:
-            What becomes of it: UnavailableError, if the server ends before.
+            A future of the task; UnavailableError if the server ends before it runs.
         """
         task = _Task(name, work)
         with self._lock:
@@ -90,11 +90,11 @@ class LoadQueue:
         """A context in which a task loads a version, which may take long.
 
         Args:
-            name: of the task's model.
-            where: the version lies, for the log.
+            name: the task's model.
+            where: the version's path, for the log.
 
         Returns:
-            The way to end what is run meanwhile.
+            A handle that ends the run of code within the context.
         """
         load = _Load(Stop(), time.monotonic())
         timer = threading.Timer(self._slow_after_s, self._pass, (name, where))
@@ -121,7 +121,7 @@ class LoadQueue:
     def close(self) -> None:
         """Cancel all loads, and run no more tasks."""
         with self._lock:
-            self._ending = UnavailableError("the server ends, and loads no models any longer")
+            self._ending = UnavailableError("the server is shutting down, and loads no more models")
             waiting, self._waiting = self._waiting, []
             names = list(self._loads)
         for task in waiting:
@@ -132,7 +132,7 @@ class LoadQueue:
     def _pass(self, name: str, where: str) -> None:
         with self._lock:
             if name not in self._loads:
-                return  # it ended just now
+                return  # it has just ended
             self._slow.add(name)
             self._give_turn()
         LOG.warning(
@@ -163,7 +163,7 @@ class LoadQueue:
             problem: BaseException | None = None
             try:
                 task.work()
-            except BaseException as error:  # whoever waits for it gets it
+            except BaseException as error:  # passed on to the waiting thread
                 problem = error
             with self._lock:
                 self._busy.discard(task.name)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TensorDefinition:
-    """An input or output as a SavedModel has it.
+    """An input or output in a SavedModel.
 
     Attributes:
-        dtype: name in `types.proto`, `DT_FLOAT`.
-        name: of the tensor in the graph, `x:0`.
+        dtype: its name in `types.proto`, such as `DT_FLOAT`.
+        name: the tensor's name in the graph, such as `x:0`.
         shape: -1 for an unknown size; None for an unknown rank.
     """
 
@@ -28,13 +28,13 @@ class TensorDefinition:
 
 @dataclass(frozen=True, slots=True)
 class SignatureDefinition:
-    """A signature as a SavedModel has it.
+    """A signature in a SavedModel.
 
     Attributes:
         inputs: by name.
         outputs: by name.
-        method_name: what kind of answer it gives.
-        defaults: values of inputs that may be left out.
+        method_name: the SignatureDef's method_name.
+        defaults: default values of optional inputs.
     """
 
     inputs: Mapping[str, TensorDefinition]
@@ -49,13 +49,13 @@ class LoadedModel:
 
     Attributes:
         signatures: by name.
-        definitions: of these and of signatures that cannot be run, as the model's file has them.
-            May be empty.
-        owner: kept alive as long as the model is: whatever holds its variables.
-        platform: what kind of file it is, by the Open Inference Protocol's names.
-        missing: why signatures cannot run, by name; those that can are not in it.
-        forget: gives the memory of its weights back, when nobody runs it any more; None if they
-            go with the model itself.
+        definitions: definitions in the model's file of these signatures, and of those that cannot
+            run. May be empty.
+        owner: the object that holds the variables, kept alive with the model.
+        platform: the kind of file, by the Open Inference Protocol's names.
+        missing: the reasons why signatures cannot run, by name; without those that can.
+        forget: frees the memory of the weights once no run uses them; None if the model itself
+            frees them.
     """
 
     signatures: Mapping[str, Runnable]

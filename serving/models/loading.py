@@ -1,4 +1,4 @@
-"""A folder → a loaded model: the only place of the server that touches SavedModels."""
+"""Loads a model from a folder: the server's only access to SavedModels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LoadedFunction(Protocol):
 
     @property
     def array_inputs(self) -> Mapping[str, TensorSpec]:
-        """`{name: spec}`."""
+        """The input specs, by name."""
 
     @property
     def graph(self) -> Graph:
@@ -49,27 +49,27 @@ class LoadedFunction(Protocol):
 
     @property
     def array_outputs(self) -> Mapping[str, TensorSpec]:
-        """`{name: spec}`."""
+        """The output specs, by name."""
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
-        """The outputs for these inputs."""
+        """Return the outputs for these inputs."""
 
     @property
     def assigned(self) -> tuple[Resource, ...] | None:
-        """The storage of the variables that it assigns; None if it changes more."""
+        """The storage of the variables that it assigns; None if it changes anything else."""
 
     def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
-        """The same on other values of these."""
+        """Return the same function with other storage for some variables."""
 
     def for_shapes(self, shapes: Mapping[str, Shape]) -> Callable[[Arrays], Arrays]:
-        """The same for inputs of other shapes than are declared."""
+        """Return the same function for inputs of other shapes than declared."""
 
 
 class FunctionSignature:
     """A loaded function as a signature.
 
     Args:
-        function: of a loaded model.
+        function: a function of a loaded model.
     """
 
     __slots__ = (
@@ -95,14 +95,14 @@ class FunctionSignature:
 
     @property
     def assigned(self) -> tuple[Resource, ...] | None:
-        """The storage of the variables that it assigns; None if it changes anything else, too."""
+        """The storage of the variables that it assigns; None if it changes anything else."""
         return self._function.assigned
 
     def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
-        """The runner on other values of variables.
+        """Return the runner with other storage for variables.
 
         Args:
-            storage: in place of which other one.
+            storage: storage of a variable → the storage that replaces it.
         """
         return self._function.with_storage(storage)
 
@@ -110,20 +110,20 @@ class FunctionSignature:
 def load_model(
     path: Path, tags: Sequence[str] = (), lite_files: LiteFiles = LiteFiles.ALONE
 ) -> LoadedModel:
-    """The SavedModel in a folder, ready to run.
+    """Load the model in a folder, ready to run.
 
     Args:
-        path: of the folder that holds `saved_model.pb` (or `.pbtxt`), one ONNX file, or the
-            `model.json` of TensorFlow.js or one .tflite file; or of an ONNX or .tflite file, or of
-            what `jax.export` or ydf wrote.
-        tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
-        lite_files: what a `model.tflite` in the folder is for.
+        path: the folder of a `saved_model.pb` (or `.pbtxt`), of one ONNX file, of TensorFlow.js'
+            `model.json` or of one .tflite file; or an ONNX or .tflite file, or one that
+            `jax.export` or ydf wrote.
+        tags: the exact tags of the graph; none takes the one that is tagged `serve`.
+        lite_files: the use of a `model.tflite` in the folder.
 
     Raises:
         DataLossError: a variable does not match its checksum.
-        NotFoundError: there is no SavedModel.
-        FailedPreconditionError: it has no signature to serve.
-        OpError: it cannot be read or run; the message says why.
+        NotFoundError: the folder has no model.
+        FailedPreconditionError: the model has no signature to serve.
+        OpError: the model cannot be read or run; the message says why.
     """
     lite = lite_file_of(path, lite_files)
     if lite is not None:
@@ -138,7 +138,7 @@ def load_model(
     if file is not None:
         from pinnace.deploy.onnx.files.external_data import check_external_data
 
-        check_external_data(file)  # before it is copied, for a copy has no links
+        check_external_data(file)  # before it is copied, since a copy has no links
     copy = held_copy(path) or copy_privately(path)
     if copy is None:
         return _load(path, tags, is_private=False)
@@ -158,7 +158,7 @@ def load_model(
 
 
 def _load_lite(path: Path, file: Path, files: LiteFiles) -> LoadedModel:
-    """A .tflite file, with signatures as it defines them."""
+    """Load a .tflite file, with signatures as it defines them."""
 
     def write(inside: Path, folder: Path) -> dict[str, SignatureDefinition]:
         return write_lite(inside / file.name if inside.is_dir() else inside, folder, files)
@@ -170,14 +170,14 @@ def _load_lite(path: Path, file: Path, files: LiteFiles) -> LoadedModel:
 def _load_rewritten(
     path: Path, write: Callable[[Path, Path], _Written], tags: Sequence[str] = ()
 ) -> tuple[LoadedModel, _Written]:
-    """A model that becomes a SavedModel first, of a copy: links out of its folder are refused."""
+    """Load a copy of a model that is first converted; links out of its folder are refused."""
     copy = held_copy(path) or copy_privately(path)
     inside = path if copy is None else copy.path / path.name if path.is_file() else copy.path
     try:
         with tempfile.TemporaryDirectory(prefix="pinnace-") as folder:
             place = Path(folder) / path.name
             written = write(inside, place)
-            with links_within(place):  # written here: it is not below the model's base folder
+            with links_within(place):  # its SavedModel is not below the model's base folder
                 return load_model(place, tags), written
     except OpError as error:
         raise type(error)(str(error).replace(str(inside), str(path))) from error
@@ -187,7 +187,7 @@ def _load_rewritten(
 
 
 def _load_in_place(path: Path, reason: InvalidArgumentError) -> LoadedModel:
-    """An ONNX file whose copy cannot be loaded: its weights may lie in files of any name."""
+    """Load an ONNX file whose copy cannot be loaded, since its weights may be in any files."""
     model = _load(path, is_private=False)
     LOG.warning(
         "%s is served from its own files, which must not be cut short: its copy cannot be loaded: "
@@ -214,7 +214,7 @@ def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> L
     from pinnace.saved_model.options import LoadOptions
     from pinnace.saved_model.reading import load
 
-    # Workers share what is mapped, which only a copy may be: others overwrite the original.
+    # Workers share mapped files, which must be a copy, as the original may be overwritten.
     options = LoadOptions(verify=True, map_weights=is_private, max_run_bytes=loading_bytes())
     loaded = load(str(path), tags or None, options)
     signatures: dict[str, Runnable] = {
@@ -235,7 +235,7 @@ def _load_saved_model(path: Path, tags: Sequence[str], *, is_private: bool) -> L
 
 
 def _onnx_file(path: Path) -> Path | None:
-    """The ONNX file that a version is, if it is no SavedModel."""
+    """The ONNX file of a version, if it is not a SavedModel."""
     if path.is_file():
         return path
     files = sorted(path.glob("*.onnx"))
@@ -243,15 +243,15 @@ def _onnx_file(path: Path) -> Path | None:
 
 
 def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, SignatureDefinition]:
-    """The signatures of a SavedModel as its file has them, those that cannot be run included.
+    """Return a SavedModel's signatures as its file defines them, including those that cannot run.
 
     Args:
-        path: of the folder that holds `saved_model.pb`.
-        tags: which of several graphs, exactly; none takes the one that is tagged `serve`.
+        path: the folder with `saved_model.pb`.
+        tags: the exact tags of the graph; none takes the one that is tagged `serve`.
 
     Raises:
-        DataLossError: the file is no SavedModel.
-        InvalidArgumentError: it has nothing to serve.
+        DataLossError: the file is not a SavedModel.
+        InvalidArgumentError: no graph has these tags.
     """
     from google.protobuf.message import DecodeError
 
@@ -262,7 +262,7 @@ def read_definitions(path: Path, tags: Sequence[str] = ()) -> dict[str, Signatur
         try:
             message = SavedModel.FromString(file.read_bytes())
         except DecodeError:
-            raise DataLossError(f"{file}: not a SavedModel, or cut short") from None
+            raise DataLossError(f"{file}: not a SavedModel, or truncated") from None
     else:
         from pinnace.saved_model.reading import read_messages
 

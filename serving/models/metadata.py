@@ -1,4 +1,4 @@
-"""The metadata of a model version, as protocols describe it."""
+"""The metadata of a model version, for all protocols."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Metadata:
     """The metadata of a model version.
 
     Attributes:
-        name: of the model.
-        version: that was asked.
+        name: the model's name.
+        version: the version.
         signatures: by name.
     """
 
@@ -37,10 +37,10 @@ class Metadata:
 
 
 def read_metadata(repository: Repository, which: Which) -> Metadata:
-    """The metadata of the version that a request names.
+    """Return the metadata of the version that a request names.
 
     Raises:
-        NotFoundError: it is not loaded.
+        NotFoundError: the version is not loaded.
     """
     servable = repository.get(which)
     signatures = dict(servable.model.definitions) or {
@@ -50,10 +50,10 @@ def read_metadata(repository: Repository, which: Which) -> Metadata:
 
 
 def main_signature(servable: Servable) -> tuple[str, Runnable]:
-    """The signature that protocols show that have one for each model, and its name.
+    """Return the signature, with its name, that protocols with one signature per model show.
 
     Raises:
-        UnimplementedError: the model has none.
+        UnimplementedError: the model has no signature.
     """
     signatures = servable.signatures
     name = DEFAULT_SIGNATURE if DEFAULT_SIGNATURE in signatures else min(signatures, default="")
@@ -63,7 +63,7 @@ def main_signature(servable: Servable) -> tuple[str, Runnable]:
 
 
 def define_signature(signature: Runnable) -> SignatureDefinition:
-    """A signature as a SavedModel would have it, for a model that has no file."""
+    """Define a signature as a SavedModel would, for a model without a file."""
     return SignatureDefinition(
         {name: _define_tensor(name, spec) for name, spec in signature.inputs.items()},
         {name: _define_tensor(name, spec) for name, spec in signature.outputs.items()},

@@ -1,4 +1,4 @@
-"""A model as Triton's configuration has it: batches, inputs and outputs without their axis."""
+"""A model in Triton's configuration: batches, and inputs and outputs without the batch axis."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class TensorConfiguration:
     """An input or an output.
 
     Attributes:
-        name: of the tensor.
-        data_type: as `TYPE_FP32`.
-        dims: sizes, -1 for any; without the batch axis if the model has one.
+        name: the tensor's name.
+        data_type: such as `TYPE_FP32`.
+        dims: sizes, -1 for unknown ones; without the batch axis if the model has one.
     """
 
     name: str
@@ -36,12 +36,12 @@ class ModelConfiguration:
     """The configuration of one version of a model.
 
     Attributes:
-        name: of the model.
-        platform: as its metadata have it.
-        max_batch_size: rows that requests are joined to; 0 if its tensors have no batch axis.
-        inputs: of its main signature.
-        outputs: of the same.
-        sequence_idle_s: after which a sequence is forgotten; 0 if it keeps nothing for any.
+        name: the model's name.
+        platform: the platform in its metadata.
+        max_batch_size: the most rows of joined requests; 0 if its tensors have no batch axis.
+        inputs: the inputs of its main signature.
+        outputs: the outputs of its main signature.
+        sequence_idle_s: seconds after which a sequence is forgotten; 0 without sequences.
     """
 
     name: str
@@ -53,15 +53,15 @@ class ModelConfiguration:
 
     @property
     def sequence_idle_us(self) -> int:
-        """The same in microseconds, at least one if it keeps anything."""
+        """The same in microseconds, at least 1 with sequences."""
         return max(round(self.sequence_idle_s * 1e6), 1) if self.sequence_idle_s else 0
 
 
 def read_configuration(servable: Servable) -> ModelConfiguration:
-    """The configuration of a version.
+    """Return the configuration of a version.
 
     Raises:
-        UnimplementedError: it has no signature.
+        UnimplementedError: the version has no signature.
     """
     name, signature = main_signature(servable)
     has_batch = has_open_batch(signature.inputs) and has_open_batch(signature.outputs)

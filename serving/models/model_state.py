@@ -1,4 +1,4 @@
-"""A model that is served: its table, and what went wrong with it."""
+"""A served model: its table of versions, and its errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_TRIES = 2**31
 
 @dataclass(slots=True)
 class _Failure:
-    """A version that did not load, and when it may be tried again."""
+    """A version that failed to load, and when it may be retried."""
 
     fingerprint: tuple[object, ...]
     tries: int
@@ -39,18 +39,18 @@ class _Failure:
 
 
 class ServedModel:
-    """A model as the repository sees it. Only who holds the repository's lock changes it.
+    """The repository's state of a model, changed only while the repository's lock is held.
 
     Args:
-        config: what it was told.
+        config: the model's configuration.
         aside: its shadow versions.
 
     Attributes:
-        table: what requests read.
-        failures: versions that did not load.
-        problem: why its folder cannot be looked at; None if it can.
-        is_wanted: whether it is served; not after a client unloaded it.
-        is_retired: whether another one has its place, or none: what it still loads is not kept.
+        table: the table that requests read.
+        failures: versions that failed to load.
+        problem: the error of reading its folder; None if it can be read.
+        is_wanted: whether it is served; False once a client has unloaded it.
+        is_retired: whether it was replaced or removed, so that pending loads are discarded.
     """
 
     def __init__(self, config: ModelConfig, aside: frozenset[int]) -> None:
@@ -67,10 +67,10 @@ class ServedModel:
         """Whether a version may be loaded now.
 
         Args:
-            version: its number.
-            fingerprint: of its files: a version that changed may be tried at once.
-            max_retries: of one that did not.
-            retry_s: time between these.
+            version: the version's number.
+            fingerprint: the fingerprint of its files: a changed version may be tried at once.
+            max_retries: the limit of retries of an unchanged version.
+            retry_s: the time between retries.
         """
         failure = self.failures.get(version)
         if failure is None or failure.fingerprint != fingerprint:
@@ -79,7 +79,7 @@ class ServedModel:
         return failure.tries <= max_retries and waited
 
     def note_failure(self, version: int, fingerprint: tuple[object, ...], error: Exception) -> None:
-        """A version did not load."""
+        """Note that a version failed to load."""
         before = self.failures.get(version)
         tries = before.tries if before is not None and before.fingerprint == fingerprint else 0
         if isinstance(error, DeadlineExceededError):
@@ -89,28 +89,28 @@ class ServedModel:
         self.table = self.table.with_status(status)
 
     def note_end(self, version: int) -> None:
-        """A version is served no longer, or nobody wants it any longer."""
+        """Note that a version is no longer served or wanted."""
         self.table = self.table.with_status(VersionStatus(version, State.END))
 
     def forget_failures(self, found: AbstractSet[int]) -> None:
-        """Forget the versions that did not load and are not there any longer.
+        """Forget the failures of versions that no longer exist.
 
         Args:
-            found: versions that are there.
+            found: the versions that exist.
         """
         for version in self.failures.keys() - found:
             del self.failures[version]
             self.table = self.table.without_status(version)
 
     def log_failure(self, version: int) -> None:
-        """Let the log say why a version did not load."""
+        """Log why a version failed to load."""
         status = self.table.statuses.get(version)
         if status is not None:
             name, message = self.config.name, status.message
             LOG.error("model '%s' version %d was not loaded: %s", name, version, message)
 
     def why_silent(self) -> OpError:
-        """Why none of its versions answers."""
+        """Return the error that says why none of its versions answers."""
         name, base = self.config.name, public_url(self.config.base_path)
         if self.problem is not None:
             return type(self.problem)(f"model '{name}': {self.problem}")
@@ -131,10 +131,10 @@ class ServedModel:
 
 
 def _models_in(base: str) -> str:
-    """The advice if a folder is one of models, each in a folder of its own."""
+    """The advice if a folder contains models, each in a folder of its own."""
     try:
         inner = sorted(one for one in Path(base).iterdir() if one.is_dir())
-    except OSError:  # an address, or nothing
+    except OSError:  # a URL, or missing
         return ""
     models = [
         one

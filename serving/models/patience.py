@@ -1,4 +1,4 @@
-"""Work that may never end, waited for with a deadline."""
+"""Work that may never end, with a time limit."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GRACE_S = 2.0  # in which work that is told to end should
-_LOOK_S = 0.1  # from one look whether it is told to the next
+_GRACE_S = 2.0  # in which ended work should return
+_LOOK_S = 0.1  # between checks whether it was ended
 
 
 def done_within(work: Callable[[], T], seconds: float, what: str, stop: Stop) -> T:
-    """The result of some work that is done in a thread of its own.
+    """Return the result of some work, done in a thread of its own.
 
     Args:
-        work: to do. Runs of models in it are told to end when time is over.
-        seconds: that it may take.
-        what: is said of it when it takes longer.
-        stop: another thread may end it with this before.
+        work: the work; runs of models in it are ended when its time is over.
+        seconds: the time limit.
+        what: the description of the work in the error.
+        stop: a handle with which another thread may end it.
 
     Raises:
-        DeadlineExceededError: it takes longer. If it does not end even then, its thread stays
-            behind.
+        DeadlineExceededError: the work took longer. If it does not end even then, its thread is
+            left behind.
         Exception: another thread ended it; the reason that it gave.
     """
     outcome: list[T] = []
@@ -42,7 +42,7 @@ def done_within(work: Callable[[], T], seconds: float, what: str, stop: Stop) ->
         state.stop = stop
         try:
             outcome.append(work())
-        except BaseException as error:  # the waiting thread gets it
+        except BaseException as error:  # passed on to the waiting thread
             problem.append(error)
 
     thread = threading.Thread(

@@ -1,4 +1,4 @@
-"""Work that is done again and again, each in a thread of its own."""
+"""Work that is repeated, each time in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PATIENCE_S = 10.0  # for a poll whose peer does not answer
 
 
 class Timer:
-    """Does something every so many seconds, until it is stopped.
+    """Repeats some work at an interval, until it is stopped.
 
     Args:
-        name: of the thread, for people who look at it.
-        every_s: from the end of one poll to the next; 0 or less never does it.
-        work: what to do. What it raises is logged, and it is tried again.
+        name: the thread's name.
+        every_s: seconds from the end of one poll to the next; 0 or less disables it.
+        work: the work. Its errors are logged, and it is repeated.
     """
 
     def __init__(self, name: str, every_s: float, work: Callable[[], None]) -> None:
@@ -33,7 +33,7 @@ class Timer:
             self._thread.start()
 
     def stop(self) -> None:
-        """Start no other poll, and wait a while for a running one."""
+        """Start no further poll, and wait a while for a running one."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(_PATIENCE_S)
@@ -42,5 +42,5 @@ class Timer:
         while not self._stopped.wait(self._every_s):
             try:
                 self._work()
-            except Exception:  # the thread must survive unforeseen errors
+            except Exception:  # the thread must survive unexpected errors
                 LOG.exception("%s: looking for changes failed; trying again", self._name)

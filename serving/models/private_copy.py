@@ -8,8 +8,8 @@ temporary files, and a read that loading needs anyway. Workers share one copy, s
 are in memory once. If there is no space, the original is read into the memory of each process, and
 the log says so.
 
-A copy is locked by who uses it; the system takes the locks from who is killed, and the next copy
-that is made removes the unused ones.
+A process that uses a copy holds a lock on it, which the system releases if the process is killed.
+The next copy removes unused ones.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ except ImportError:  # Windows refuses to truncate a mapped file
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_NEEDLESS = {"assets.extra"}  # read once, from where it is
-SPARE_BYTES = 2**24  # that a copy leaves to others
+_NEEDLESS = {"assets.extra"}  # read once, from the original
+SPARE_BYTES = 2**24  # that a copy leaves free
 _LOCK = ".lock"
 
 
@@ -46,9 +46,9 @@ class PrivateCopy:
     """A copy in use.
 
     Args:
-        path: of the copy.
-        descriptor: of its folder, locked.
-        keeps: do not remove it when it is unused.
+        path: the copy's path.
+        descriptor: the file descriptor of its folder, locked.
+        keeps: whether to keep it when it is unused.
     """
 
     def __init__(self, path: Path, descriptor: int, keeps: bool = False) -> None:
@@ -70,7 +70,7 @@ class PrivateCopy:
         os.close(descriptor)
 
     def discard(self) -> None:
-        """Delete it: no other process uses it."""
+        """Delete it, since no other process uses it."""
         descriptor, self._descriptor = self._descriptor, -1
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(descriptor)
@@ -80,13 +80,13 @@ _IN_USE: weakref.WeakSet[PrivateCopy] = weakref.WeakSet()
 
 
 def release_copies() -> None:
-    """Release every copy of this process: a forked worker ends without Python's own clean-up."""
+    """Release every copy of this process: forked workers end without Python's own clean-up."""
     for copy in list(_IN_USE):
         copy.release()
 
 
 def held_copy(path: Path) -> PrivateCopy | None:
-    """The copy at this path, if this process uses it already; its use count increases."""
+    """Return the copy at this path if this process uses it already; its use count increases."""
     for copy in list(_IN_USE):
         if copy.path in (path, path.parent):
             return open_copy(copy.path, keeps=copy.keeps)
@@ -94,18 +94,18 @@ def held_copy(path: Path) -> PrivateCopy | None:
 
 
 def copy_privately(path: Path) -> PrivateCopy | None:
-    """A copy of a version; None where none can be made, and the log says why.
+    """Return a copy of a version; None if none can be made, which is logged.
 
     Args:
-        path: a folder; or a file, which is copied with those whose names begin as its own: where
-            a large ONNX model has its weights.
+        path: a folder, or a file, which is copied with those whose names begin with its own, such
+            as the weights of a large ONNX model.
 
     Raises:
-        UnavailableError: it changes while it is copied.
+        UnavailableError: the files change while they are copied.
         PermissionDeniedError: a file is a link out of the model's base folder.
         FailedPreconditionError: a file is a pipe, a socket or a device.
     """
-    # What cannot be looked at is not read in place: nobody would look where its links lead.
+    # A version whose files cannot be listed is not read in place, since its links are unchecked.
     files = _needed(list_files(path))
     folder = path.parent if path.is_file() else path
     try:
@@ -144,7 +144,7 @@ def copy_privately(path: Path) -> PrivateCopy | None:
 
 
 def _publish(copy: PrivateCopy, path: Path) -> PrivateCopy:
-    """Let other processes find a copy; theirs, if one was quicker."""
+    """Let other processes find a copy; return theirs, if one was faster."""
     found = open_copy(path)
     if found is None:
         copy.path.rename(path)
@@ -171,15 +171,15 @@ def _name_files(files: Files) -> str:
 
 
 def make_root() -> Path:
-    """The folder of the copies of this user."""
+    """Return the folder of this user's copies, created if necessary."""
     return private_folder(Path(tempfile.gettempdir()) / f"pinnace-{os.getuid()}")
 
 
 def private_folder(path: Path) -> Path:
-    """The folder, made if need be.
+    """Return the folder, created if necessary.
 
     Raises:
-        PermissionError: others may write there.
+        PermissionError: other users may write there.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = path.lstat()
@@ -190,7 +190,7 @@ def private_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Be the only one who looks for, adds and removes copies."""
+    """Hold the lock under which copies are looked up, added and removed."""
     descriptor = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -200,11 +200,11 @@ def locked(root: Path) -> Iterator[None]:
 
 
 def open_copy(path: Path, keeps: bool = False) -> PrivateCopy | None:
-    """A copy that is there, in use from now on.
+    """Return an existing copy, which is in use from now on; None if it does not exist.
 
     Args:
-        path: of the copy.
-        keeps: do not remove it when it is unused.
+        path: the copy's path.
+        keeps: whether to keep it when it is unused.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -223,11 +223,11 @@ def _is_unused(descriptor: int) -> bool:
 
 
 def sweep(root: Path, spared: int = 0) -> None:
-    """Remove unused copies: of processes that were killed, or of the past.
+    """Remove unused copies, of killed processes or earlier runs.
 
     Args:
-        root: their folder, locked.
-        spared: how many of them stay, the newest ones.
+        root: the copies' folder, locked.
+        spared: the number of newest ones to keep.
     """
     unused: list[tuple[int, Path]] = []
     for path in root.iterdir():
@@ -261,12 +261,12 @@ def _copy_files(folder: Path, files: Files, to: Path) -> None:
 
 
 def _copy_bytes(source: int, target: int) -> None:
-    """Copy a file within the system, which shares blocks where it can."""
+    """Copy a file within the system, which shares blocks if possible."""
     if hasattr(os, "copy_file_range"):
-        with contextlib.suppress(OSError):  # not between these file systems
+        with contextlib.suppress(OSError):  # unsupported between these file systems
             while os.copy_file_range(source, target, 2**30):
                 pass
-    # From where that ended, if it did not reach the end.
+    # Continue from where that ended, if it did not reach the end.
     while data := os.read(source, 2**20):
         view = memoryview(data)
         while view:

@@ -1,8 +1,8 @@
-"""Versions at a URL → copies on this machine, through fsspec: s3, gs, http, memory and others.
+"""Versions at a URL, downloaded through fsspec: s3, gs, http, memory and others.
 
 A version is downloaded completely before it is loaded, into a folder that is renamed when it is
-complete. The copies are kept in the cache folder, so that a restarted server, and its workers,
-download nothing twice; `PINNACE_CACHE` sets the folder. Copies of replaced versions are deleted,
+complete. The copies are kept in the cache folder, so that a restarted server, and its workers, do
+not download them again; `PINNACE_CACHE` sets the folder. Copies of replaced versions are deleted,
 except for the last few. Credentials and endpoints come from the environment variables of the
 storage libraries (`AWS_ACCESS_KEY_ID`…) or fsspec's own (`FSSPEC_S3_ENDPOINT_URL`…).
 """
@@ -49,12 +49,12 @@ from pinnace.serving.models.versions import version_named
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_KEPT = 2  # unused copies of one URL that stay
-_MAX_FILES = 10_000  # of a version, with its folders
-_DEEPEST = 32  # folders within folders
+_KEPT = 2  # unused copies to keep per URL
+_MAX_FILES = 10_000  # files and folders of a version
+_DEEPEST = 32  # the deepest nesting of folders
 _DOWN = ("https", "http")
 _PACKAGES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
-# Of what a store knows about a file: what is another when the file is.
+# Attributes of a file that stores report and that change with its content.
 _FACTS = ("ETag", "etag", "md5Hash", "generation", "LastModified", "mtime", "created")
 
 
@@ -63,11 +63,11 @@ class RemoteVersion:
     """A version at a URL.
 
     Attributes:
-        base: the model's URL, with all that it may have of secrets.
-        url: of the version, for messages.
-        store: fsspec's file system.
-        path: of the version in it.
-        is_file: whether it is one file.
+        base: the model's URL, including its secrets.
+        url: the version's URL, for messages.
+        store: the fsspec file system.
+        path: the version's path in it.
+        is_file: whether the version is one file.
     """
 
     base: str = field(repr=False)
@@ -85,12 +85,12 @@ class RemoteVersion:
 
     @contextmanager
     def fetched(self) -> Iterator[Path]:
-        """Its copy on this machine.
+        """Its copy on this machine, downloaded if necessary.
 
         Raises:
-            UnavailableError: it cannot be fetched now, or changes meanwhile.
-            ResourceExhaustedError: there is no space for it.
-            DataLossError: a file came shorter or longer than it is.
+            UnavailableError: it cannot be downloaded now, or changes meanwhile.
+            ResourceExhaustedError: the disk has no space for it.
+            DataLossError: a file is shorter or longer than the store says.
         """
         copy = self._fetch()
         try:
@@ -102,7 +102,7 @@ class RemoteVersion:
         files = self._files()
         root, keeps = _root_of(self.base)
         path = root / _name_of(self.path, files)
-        # Held as long as it takes: who wants the same version waits, and finds it.
+        # Locked during the download: others that need the same version wait for it.
         with locked(root):
             found = open_copy(path, keeps=keeps)
             if found is not None:
@@ -140,7 +140,7 @@ class RemoteVersion:
         return found
 
     def _listed(self) -> Iterator[tuple[str, tuple[object, ...]]]:
-        """Its files by their paths below it, folder by folder: no listing is without an end."""
+        """Its files by relative path, folder by folder, with a limit on their number."""
         base = PurePosixPath(self.path)
         folders = [self.path]
         seen = {base}
@@ -160,7 +160,7 @@ class RemoteVersion:
                 if len(inside.parts) > _DEEPEST or max(map(_size, inside.parts), default=0) > 255:
                     raise InvalidArgumentError(f"{self.url}: {_shown(name)} is too long a name")
                 if entry.get("type") != "directory":
-                    if inside.parts:  # else it marks the folder itself
+                    if inside.parts:  # otherwise it is the folder's own marker
                         yield str(inside), _facts(entry)
                 elif path not in seen:
                     seen.add(path)
@@ -200,16 +200,16 @@ class RemoteVersion:
 
 
 def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
-    """The versions at a URL, by number.
+    """Return the versions at a URL, by number.
 
     Args:
-        base_url: of numbered folders; or of a SavedModel or an ONNX file, its own version 1.
+        base_url: a URL of numbered folders, or of a SavedModel or an ONNX file, its own version 1.
 
     Raises:
-        FailedPreconditionError: the package that speaks to the store is not installed.
-        InvalidArgumentError: no package knows the URL's scheme.
-        NotFoundError: there is nothing.
-        UnavailableError: the store does not answer.
+        FailedPreconditionError: the package for the store is not installed.
+        InvalidArgumentError: the URL's scheme is unknown.
+        NotFoundError: the URL has no versions.
+        UnavailableError: the store does not respond.
     """
     shown = public_url(base_url)
     if not hasattr(os, "getuid"):
@@ -243,7 +243,7 @@ def find_remote_versions(base_url: str) -> dict[int, RemoteVersion]:
 
 
 def open_store(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it."""
+    """Return the file system of a URL, and the path in it."""
     shown = public_url(url)
     try:
         import fsspec
@@ -258,7 +258,7 @@ def open_store(url: str) -> tuple[Any, str]:
             for name in ("http", "https")
             if re.search(rf"(?:^|::){name}://", url, re.IGNORECASE)
         }
-        # Listings that the store remembers would hide new versions.
+        # Cached listings would hide new versions.
         store, path = fsspec.core.url_to_fs(url, use_listings_cache=False, **options)
     except ImportError as error:
         extra = _PACKAGES.get(scheme)
@@ -266,7 +266,7 @@ def open_store(url: str) -> tuple[Any, str]:
         raise FailedPreconditionError(f"{shown}: {one_line(error)}\n  Try: {remedy}") from None
     except ValueError as error:
         raise InvalidArgumentError(f"{shown}: {public_text(one_line(error), url)}") from None
-    except Exception as error:  # stores raise whatever their libraries do
+    except Exception as error:  # stores raise errors of their libraries
         raise UnavailableError(f"{shown}: {_reason(error, url)}") from None
     return store, str(path)
 
@@ -291,7 +291,7 @@ def _same_host() -> Any:
 
 
 def _at_most(size: int, error: OpError) -> Any:
-    """A callback that raises when more bytes come, while they come."""
+    """Return a callback that raises an error as soon as more bytes have arrived."""
     from fsspec.callbacks import Callback
 
     class AtMost(Callback):  # type: ignore[misc]  # fsspec has no types
@@ -305,11 +305,11 @@ def _at_most(size: int, error: OpError) -> Any:
 
 @contextmanager
 def asking(url: str, what: str = "") -> Iterator[None]:
-    """A block with requests to a store: exceptions become errors of this library.
+    """A context for requests to a store: exceptions become errors of this library.
 
     Args:
-        url: that is asked.
-        what: of it, for messages; the URL if that is empty.
+        url: the URL.
+        what: its part that is requested, for messages; the URL if empty.
     """
     what = what or public_url(url)
     try:
@@ -322,7 +322,7 @@ def asking(url: str, what: str = "") -> Iterator[None]:
         raise NotFoundError(f"{what}: there is no such file or folder") from None
     except PermissionError as error:
         raise UnavailableError(f"{what}: may not be read: {_reason(error, url)}") from None
-    except Exception as error:  # stores raise whatever their libraries do
+    except Exception as error:  # stores raise errors of their libraries
         raise UnavailableError(f"{what}: {_reason(error, url)}") from None
 
 
@@ -331,7 +331,7 @@ def _reason(error: BaseException, url: str) -> str:
 
 
 def _within(path: PurePosixPath, base: PurePosixPath) -> PurePosixPath | None:
-    """The path below a folder; None if it is elsewhere, or can be no path."""
+    """The path below a folder; None if it is elsewhere or invalid."""
     try:
         inside = path.relative_to(base)
     except ValueError:
@@ -340,7 +340,7 @@ def _within(path: PurePosixPath, base: PurePosixPath) -> PurePosixPath | None:
 
 
 def _shown(name: str) -> str:
-    """A name that a store gives, in an error: terminals and logs act on some of its letters."""
+    """A name from a store, escaped for errors: terminals and logs interpret some characters."""
     return ascii(name[:200])
 
 
@@ -349,7 +349,7 @@ def _size(name: str) -> int:
 
 
 def _known(facts: tuple[object, ...]) -> int | None:
-    """The size of a file, if the store says one."""
+    """The size of a file if the store gives it, else None."""
     size = facts[0]
     return size if isinstance(size, int) and size >= 0 else None
 
@@ -359,13 +359,13 @@ def _facts(info: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _root_of(base: str) -> tuple[Path, bool]:
-    """The folder for copies of a URL, and whether they stay when unused."""
+    """The folder for copies of a URL, and whether unused ones are kept."""
     name = blake2b(base.encode(), digest_size=12).hexdigest()
     cache = config.settings.cache
     if cache is not None:
         with contextlib.suppress(OSError):
             return private_folder(cache / "models" / name), True
-    # Not beside the copies of local folders: they are swept together.
+    # Separate from the copies of local folders, which are cleaned up together.
     return private_folder(Path(tempfile.gettempdir()) / f"pinnace-{os.getuid()}-{name}"), False
 
 

@@ -46,22 +46,23 @@ if TYPE_CHECKING:
     from pinnace.serving.models.versions import VersionStatus
     from pinnace.serving.observing.load_metrics import LoadMetrics
 
-# Of the time that a load may take: others are loaded beside it then, and the start goes on.
+# Shares of the longest load time: after the first, other models are loaded in parallel; after the
+# second, the server starts without the model.
 _SLOW = 1 / 30
 _TOO_SLOW_FOR_START = 1 / 5
-_LOOK_S = 0.1  # from one look at what the start waits for to the next
+_LOOK_S = 0.1  # between two checks of the models for which the start waits
 
 
 class Repository:
     """The models of a server.
 
     Args:
-        settings: which models, and how often to look for changes.
-        loader: gives the model in a folder.
+        settings: the models, and the interval of checks for changes.
+        loader: loads the model in a folder.
 
     Attributes:
-        unopened_ports: ways in, as gRPC's port, that are to open and are not open yet.
-        is_leaving: whether the server is to end: it answers, and is not ready.
+        unopened_ports: ports, such as gRPC's, that are not open yet.
+        is_leaving: whether the server is shutting down: it answers, but is not ready.
     """
 
     def __init__(self, settings: Settings, loader: Loader = load_model) -> None:
@@ -73,7 +74,7 @@ class Repository:
         self._splits = {split.model: split for split in settings.version_weights}
         self._shadows = {(shadow.model, shadow.version) for shadow in settings.shadows}
         self._replacing = threading.RLock()  # held while a list of models is loaded
-        self._writing = threading.RLock()  # held for moments
+        self._writing = threading.RLock()  # held briefly
         self._updater = VersionUpdater(settings, loader, self._queue, self._writing)
         self._staged_names: AbstractSet[str] = frozenset()
         self._was_staged = threading.Condition(self._writing)
@@ -92,12 +93,12 @@ class Repository:
         self._updater.loads = metrics
 
     def start(self) -> None:
-        """Load every model, then poll for changes in a thread. A second call has no effect.
+        """Load every model, then check for changes in a thread. A second call has no effect.
 
-        A model that takes very long is loaded while the others answer already.
+        A model that loads very slowly is loaded while the others answer already.
 
         Raises:
-            OpError: a model has no version that can be loaded; nothing stays loaded then.
+            OpError: a model has no version that can be loaded; then all are unloaded.
         """
         with self._replacing:
             if self._started:
@@ -122,29 +123,30 @@ class Repository:
         ]
 
     def close(self) -> None:
-        """Stop looking for changes and unload every model."""
+        """Stop checking for changes and unload every model."""
         self._queue.close()
         for timer in self._timers:
             timer.stop()
         self._unload_all()
 
     def replace_models(self, models: Iterable[ModelConfig]) -> None:
-        """Serve exactly these models. Those that stay are not interrupted.
+        """Serve exactly these models, without interrupting those that stay.
 
-        It is all or nothing: new models are loaded and checked while the old ones serve.
+        If this fails, nothing changes: new models are loaded and checked while the old ones serve.
 
         Args:
-            models: all of them.
+            models: all models.
 
         Raises:
-            InvalidArgumentError: requests could not tell them apart.
-            UnknownError: one of them has no version that answers; the message has each, and why.
+            InvalidArgumentError: the models have the same name, or invalid names.
+            UnknownError: a model has no version that answers; the message lists them and the
+                reasons.
             FailedPreconditionError: a label names a version that is not loaded.
         """
         _finish(self._replace(models))
 
     def _replace(self, models: Iterable[ModelConfig]) -> list[Future[None]]:
-        """As `replace_models`; new versions of unchanged models are loaded later."""
+        """`replace_models`, but new versions of unchanged models are loaded later."""
         with self._replacing, ExitStack() as staging:
             configs = check_models(models)
             before = self._models
@@ -187,7 +189,7 @@ class Repository:
                 self._was_staged.notify_all()
 
     def _load_staged(self, models: Mapping[str, ServedModel]) -> list[ServedModel]:
-        """Load models in addition to those served, without waiting for those that may be late."""
+        """Load models besides the served ones, without waiting for those that may be slow."""
         loads: dict[Future[None], ServedModel] = {}
         for name, model in models.items():
             self._queue.end(name, AbortedError(f"the configuration of model '{name}' changed"))
@@ -227,13 +229,13 @@ class Repository:
             self._updater.collect()
 
     def _retire(self, model: ServedModel) -> None:
-        """Drop the version that a model is loading."""
+        """Cancel the version that a model is loading."""
         model.is_retired = True
         name = model.config.name
         self._queue.end(name, AbortedError(f"model '{name}' is served no longer"))
 
     def refresh(self) -> None:
-        """Look once for new, changed and removed versions."""
+        """Check once for new, changed and removed versions."""
         with self._replacing:
             refreshed = self._refreshed(self._models.values())
         _finish(refreshed)
@@ -251,20 +253,20 @@ class Repository:
         self._updater.collect()
 
     def _look_at(self, model: ServedModel) -> None:
-        """Look for versions of a model by a queued task, unless it has one already."""
+        """Check for versions of a model by a queued task, unless it has one already."""
         name = model.config.name
 
         def look() -> None:
             try:
                 self._refresh_model(model)
-            except Exception:  # nobody waits for it
+            except Exception:  # the future is not read
                 LOG.exception("model '%s': looking for changes failed; trying again", name)
 
         if not self._queue.is_pending(name):
             self._queue.add(name, look)
 
     def _look_at_urls(self) -> None:
-        """As `refresh`, for models at URLs, whose polls and downloads delay no other model."""
+        """`refresh` for models at URLs, whose polls and downloads must not delay other models."""
         for model in list(self._models.values()):
             if not is_remote(model.config.base_path) or not model.is_wanted:
                 continue
@@ -276,11 +278,11 @@ class Repository:
                         with found[version].fetched():
                             pass
             except OpError:
-                pass  # said below, where it is met again
+                pass  # logged below, where it occurs again
             self._look_at(model)
 
     def reload(self) -> None:
-        """Read the configuration file again, and look for versions, those that failed included."""
+        """Reread the configuration file, and check for versions, including those that failed."""
         with self._replacing:
             self._refused_config = None
             self._reread_config()
@@ -290,7 +292,7 @@ class Repository:
         self.refresh()
 
     def load(self, name: str) -> None:
-        """Serve a model again that was unloaded, and look for its new versions.
+        """Serve an unloaded model again, and check for its new versions.
 
         Raises:
             NotFoundError: no model of this name is configured.
@@ -303,7 +305,7 @@ class Repository:
         loaded.result()
 
     def unload(self, name: str) -> None:
-        """Stop serving a model until `load`; requests on their way are answered.
+        """Stop serving a model until `load`; pending requests are answered.
 
         Raises:
             NotFoundError: no model of this name is configured.
@@ -333,10 +335,10 @@ class Repository:
         return {} if model is None else model.table.labels
 
     def get(self, which: Which) -> Servable:
-        """The requested version.
+        """Return the requested version.
 
         Raises:
-            NotFoundError: it is not loaded.
+            NotFoundError: the version is not loaded.
             InvalidArgumentError: the model has no such label.
         """
         model = self._models.get(which.name)
@@ -350,19 +352,20 @@ class Repository:
         return servable
 
     def route(self, which: Which, headers: Mapping[bytes, bytes]) -> Servable:
-        """The version for a request: chosen by weight if it names none.
+        """Return the version for a request, chosen by weight if the request names none.
 
         Args:
-            which: what it asks for.
-            headers: names in lower case; a request ID or API key keeps its version.
+            which: the requested version.
+            headers: names in lower case; a request ID or API key selects the same version each
+                time.
 
         Raises:
-            NotFoundError: it is not loaded.
+            NotFoundError: the version is not loaded.
             InvalidArgumentError: the model has no such label.
-            FailedPreconditionError: it is a shadow.
+            FailedPreconditionError: the version is a shadow.
         """
         if which.version is None and which.label is None:
-            if not self._splits and not self._shadows:  # most requests of most servers
+            if not self._splits and not self._shadows:  # the usual case
                 model = self._models.get(which.name)
                 newest = None if model is None else model.table.newest
                 if newest is not None:
@@ -382,10 +385,10 @@ class Repository:
         return servable
 
     def status(self, which: Which) -> list[VersionStatus]:
-        """The status of the requested versions, newest first.
+        """Return the status of the requested versions, newest first.
 
         Raises:
-            NotFoundError: there are none.
+            NotFoundError: the model or version does not exist.
             InvalidArgumentError: the model has no such label.
         """
         model = self._models.get(which.name)
@@ -411,12 +414,12 @@ class Repository:
         return name in self._models
 
     def newest(self) -> list[Servable]:
-        """The newest version of each model that has one, by name."""
+        """The newest version of each model that has one, sorted by model name."""
         tables = [self._models[name].table for name in self.names()]
         return [table.newest for table in tables if table.newest is not None]
 
     def servables(self) -> list[Servable]:
-        """Every version of every model that is loaded."""
+        """Every loaded version of every model."""
         tables = [model.table for model in self._models.values()]
         return [servable for table in tables for servable in table.servables.values()]
 
@@ -437,7 +440,7 @@ class Repository:
         return not self.is_leaving and model is not None and model.table.newest is not None
 
     def _configured(self, name: str) -> ServedModel:
-        """The model with this name, once it is not being replaced. The caller holds the lock."""
+        """The model with this name, once it is not being replaced. The lock must be held."""
         self._was_staged.wait_for(lambda: name not in self._staged_names)
         model = self._models.get(name)
         if model is None:
@@ -446,7 +449,7 @@ class Repository:
 
     def _reread_config(self) -> None:
         text = self._read_config_text()
-        # Somebody who writes it in place has it empty for a moment.
+        # A file that is being overwritten in place is empty for a moment.
         if text is None or not text.strip() or text == self._config_text:
             return
         models: tuple[ModelConfig, ...] = ()
@@ -455,13 +458,13 @@ class Repository:
             models = (*self._settings.models, *configured)
             attempt = text, look_at(models)
             if attempt == self._refused_config:
-                return  # it is tried again when there is something else to load
+                return  # retried when there is something else to load
             self._refused_config = attempt
             self._replace(models)
             self._config_text, self._refused_config = text, None
         except OpError as error:
             if not models:
-                self._config_text = text  # only another text can be better
+                self._config_text = text  # the same text would fail again
             LOG.error("%s; the models stay as they are", one_line(error))
 
     def _check_all_answer(self) -> None:
@@ -470,7 +473,7 @@ class Repository:
                 raise model.why_silent()
 
     def _may_start_without(self, model: ServedModel) -> bool:
-        """Whether a model that did not load in time, and may never, leaves the others alone."""
+        """Whether the server may start without a model that did not load in time, and may never."""
         name = model.config.name
         is_late = self._queue.is_pending(name) or model.table.newest is not None
         return (is_late or isinstance(model.why_silent(), DeadlineExceededError)) and any(
@@ -505,7 +508,7 @@ class Repository:
             raise model.why_silent()
 
     def _refresh_model(self, model: ServedModel) -> None:
-        """Update the loaded versions to those on disk and in the configuration."""
+        """Update the loaded versions to those in the folder and the configuration."""
         if model.is_retired or model.config.name in self._staged_names:
             return
         gone = self._updater.load_wanted(model)
@@ -539,7 +542,7 @@ class Repository:
 
 
 def _finish(tasks: Iterable[Future[None]]) -> None:
-    """Wait for all of them, then raise the first error."""
+    """Wait for all tasks, then raise the first error."""
     wait(tasks := list(tasks))
     for task in tasks:
         task.result()

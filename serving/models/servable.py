@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from pinnace.serving.models.loaded_model import LoadedModel
     from pinnace.serving.running.signatures import Arrays, Guard, Runnable
 
-_CODERS = 2  # so few, for each takes the memory that one request may
+_CODERS = 2  # so few, since each may take the memory of one request
 _MAX_REMEMBERED = 1024
-_MOST_TEXT = 2**14  # bytes of texts with which a run may be on the event loop
+_MOST_TEXT = 2**14  # bytes of strings with which a run may be on the event loop
 
 
 class Servable:
     """One loaded version of a model: each signature with its lane of waiting calls.
 
     Args:
-        name: of the model.
-        version: of the model.
-        model: what was loaded.
-        threads: for long runs; 0 is one per core.
+        name: the model's name.
+        version: the version's number.
+        model: the loaded model.
+        threads: threads for long runs; 0 is one per core.
         inline_s: expected time up to which a run is short, and runs on the event loop.
         max_waiting: calls that may wait, per signature.
         batching: how calls are joined; None joins none.
         checks_batches: compare the first joined batches with the same calls alone.
-        guard: makes a signature's function keep to limits.
-        sequences: how many sequences of requests there may be; None for none.
+        guard: wraps a signature's function with limits.
+        sequences: limits of sequences of requests; None for no sequences.
 
     Attributes:
-        coders: threads that read large requests and write large answers.
-        statistics: of its requests.
-        max_batch_size: rows that calls are joined to, of a signature that takes any number.
+        coders: threads that decode large requests and encode large replies.
+        statistics: the statistics of its requests.
+        max_batch_size: the most rows of joined calls of a signature with an open batch axis.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Servable:
         self.model = model
         self.signatures = model.signatures
         self.examples: dict[str, Arrays] = {}  # small requests that it answered, by signature
-        self.remembered: dict[object, Any] = {}  # what wires made out of its signatures
+        self.remembered: dict[object, Any] = {}  # values that wires derived from its signatures
         self.statistics = Statistics()
         options = batching or BatchOptions()
         self.max_batch_size = options.max_batch_size
@@ -94,15 +94,15 @@ class Servable:
                 is_checked=checks_batches,
                 # A loop that was short may be endless with other inputs.
                 inline_s=inline_s if getattr(signature, "is_bounded", True) else 0.0,
-                # What a text takes follows from what it says, not from its length alone.
+                # The cost of a string depends on its content, not only on its length.
                 most_inline=_MOST_TEXT if _reads_texts(signature) else 2**62,
                 runners=self._runners,
                 max_waiting=options.max_waiting or max_waiting,
             )
             for key, signature in model.signatures.items()
         }
-        # Calls with shapes that are not declared are run one by one, and in threads: the first
-        # of each makes a plan.
+        # Calls with undeclared shapes run one by one, and in threads, since the first of each shape
+        # creates a plan.
         self.lanes_of_other_shapes = {
             key: Lane(
                 f"Model '{name}' version {version}",
@@ -141,10 +141,10 @@ class Servable:
         return f"{rows} rows{wait}"
 
     def signature(self, name: str) -> Runnable:
-        """The signature of this name.
+        """Return the signature with this name.
 
         Raises:
-            InvalidArgumentError: there is none.
+            InvalidArgumentError: there is no such signature.
         """
         signature = self.signatures.get(name)
         if signature is None:
@@ -156,13 +156,13 @@ class Servable:
 
     @property
     def stuck_runs(self) -> int:
-        """Abandoned runs that do not end."""
+        """The number of abandoned runs that do not end."""
         return self._runners.lost
 
     def remember(self, key: object, value: object) -> None:
         """Cache a value derived from a signature in `remembered`, which clients cannot grow."""
         if self._closed:
-            return  # what is remembered may hold the version, which is to go
+            return  # a cached value may refer to the version, which is to be freed
         if len(self.remembered) >= _MAX_REMEMBERED:
             self.remembered.clear()
         self.remembered[key] = value
@@ -170,17 +170,17 @@ class Servable:
     async def run(
         self, signature_name: str, feeds: Arrays, timeout_s: float | None = None
     ) -> Arrays:
-        """The outputs of a signature, from the event loop.
+        """Return the outputs of a signature; for the event loop.
 
         Args:
-            signature_name: which one to run.
-            feeds: arrays that fit it, as it declares them.
-            timeout_s: longest time to wait for a runner and the run.
+            signature_name: the signature to run.
+            feeds: arrays that match its specs.
+            timeout_s: longest time to wait for the outputs, including the wait in the lane.
 
         Raises:
-            DeadlineExceededError: that time ran out. A run that began goes on, and its answer is
-                dropped.
-            UnavailableError: too many calls wait.
+            DeadlineExceededError: the time limit was exceeded. A run that has begun continues, and
+                its outputs are dropped.
+            UnavailableError: too many calls are waiting.
         """
         future: asyncio.Future[Arrays] = asyncio.get_running_loop().create_future()
 
@@ -202,15 +202,15 @@ class Servable:
             call.cancel()
 
     def run_now(self, signature_name: str, feeds: Arrays, guard: Guard | None = None) -> Arrays:
-        """The outputs of a signature, in this thread.
+        """Return the outputs of a signature, run in this thread.
 
         Args:
-            signature_name: which one to run.
-            feeds: arrays that fit it, but perhaps for their shapes.
-            guard: makes its function keep to limits, in place of those of all runs.
+            signature_name: the signature to run.
+            feeds: arrays that match its specs, except perhaps for their shapes.
+            guard: wraps its function with limits, instead of those of all runs.
 
         Raises:
-            InvalidArgumentError: they do not.
+            InvalidArgumentError: the arrays do not match.
         """
         begin = time.perf_counter()
         signature = self.signatures[signature_name]
@@ -233,7 +233,7 @@ class Servable:
             self.run_now(signature_name, feeds)
 
     def close(self) -> None:
-        """Release the threads when they are done; holders of the version can still run it."""
+        """Release the threads when they are done; references to the version can still run it."""
         self._closed = True
         self.remembered.clear()
         self.sequences.close()

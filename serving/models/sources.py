@@ -1,4 +1,4 @@
-"""Where the versions of a model are: in local folders, or at a URL."""
+"""The sources of a model's versions: local folders, or a URL."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-# Of two letters at least: `c:/models` is a path.
+# At least two letters, since `c:/models` is a path.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)(?:::|://)")
 
 
 class VersionLocation(Protocol):
-    """Where one version is."""
+    """The location of one version."""
 
     def fingerprint(self) -> tuple[object, ...]:
         """A fingerprint that changes when the version's files are replaced."""
 
     def fetched(self) -> AbstractContextManager[Path]:
-        """Its local folder or file, valid at least inside the block.
+        """A context with its local folder or file, valid at least within it.
 
         Raises:
-            OpError: it cannot be had.
+            OpError: the version cannot be downloaded.
         """
 
 
@@ -38,7 +38,7 @@ class LocalPlace:
     """A folder or file of this machine.
 
     Attributes:
-        path: of it.
+        path: its path.
         base: the model's folder, below which its files lie.
     """
 
@@ -57,7 +57,7 @@ class LocalPlace:
 
 
 def is_remote(base_path: str) -> bool:
-    """Whether models there are downloaded: a URL of any scheme except `file`."""
+    """Whether models at this path are downloaded: it is a URL of any scheme except `file`."""
     match = _URL.match(base_path)
     return match is not None and match[1].lower() not in ("file", "local")
 
@@ -66,13 +66,13 @@ def find_places(base_path: str) -> Mapping[int, VersionLocation]:
     """Find the versions of a model, by number.
 
     Args:
-        base_path: folder of numbered folders, or a SavedModel or ONNX file, which is its own
+        base_path: a folder of numbered folders, or a SavedModel or ONNX file, which is its own
             version 1; on this machine or at a URL.
 
     Raises:
-        NotFoundError: there is no such folder.
-        UnavailableError: it cannot be asked now.
-        OpError: no handler for its scheme.
+        NotFoundError: the folder does not exist.
+        UnavailableError: the store does not respond now.
+        OpError: the URL's scheme has no handler.
     """
     if is_remote(base_path):
         from pinnace.serving.models.remote import find_remote_versions  # late: an extra

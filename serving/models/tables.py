@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from pinnace.serving.models.servable import Servable
     from pinnace.serving.models.versions import VersionStatus
 
-_MAX_ENDED = 100  # versions that ended and are still listed
+_MAX_ENDED = 100  # ended versions that are still listed
 
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """The version that a request asks for: the newest one unless a number or a label is given.
+    """The version that a request names: the newest one unless a number or a label is given.
 
     Attributes:
-        name: of the model.
-        version: its number.
-        label: a name of a version.
+        name: the model's name.
+        version: the version's number.
+        label: the version's label.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Table:
     """A snapshot of a model's versions.
 
     Attributes:
-        servables: the versions that are loaded.
-        statuses: of all versions.
-        labels: other names of versions.
-        newest: version that answers.
-        aside: versions that never answer: shadows.
+        servables: the loaded versions, by number.
+        statuses: the statuses of all versions, by number.
+        labels: label → version number.
+        newest: the version that answers by default.
+        aside: the shadow versions, which never answer.
     """
 
     servables: Mapping[int, Servable] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Table:
     aside: frozenset[int] = frozenset()
 
     def with_status(self, status: VersionStatus) -> Table:
-        """The table with this in place of what was known of the version."""
+        """Return the table with this status of a version."""
         statuses = {**self.statuses, status.version: status}
         ended = sorted(v for v, s in statuses.items() if s.state is State.END)
         for version in ended[:-_MAX_ENDED]:
@@ -59,12 +59,12 @@ class Table:
         return replace(self, statuses=statuses)
 
     def without_status(self, version: int) -> Table:
-        """The table with nothing known of a version."""
+        """Return the table without the status of a version."""
         statuses = {number: s for number, s in self.statuses.items() if number != version}
         return replace(self, statuses=statuses)
 
     def with_servables(self, servables: Mapping[int, Servable]) -> Table:
-        """The table with these versions loaded and no others."""
+        """Return the table with exactly these versions loaded."""
         newest = max(servables.keys() - self.aside, default=None)
         return replace(
             self, servables=servables, newest=None if newest is None else servables[newest]
@@ -76,10 +76,10 @@ class Table:
         return None if version in self.aside else self.servables.get(version)
 
     def version_of(self, label: str) -> int:
-        """The version that a label names.
+        """Return the version that a label names.
 
         Raises:
-            InvalidArgumentError: none has it.
+            InvalidArgumentError: the label is unknown.
         """
         version = self.labels.get(label)
         if version is None:

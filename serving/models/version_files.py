@@ -2,9 +2,9 @@
 
 The author of a model chooses its links, and the server opens them with its own permissions. A file
 may therefore be a link to anything below the model's base folder (Kubernetes mounts volumes this
-way), but to nothing else. Files are opened step by step from that folder, without following links:
-one that is created after the check has no effect. A hard link cannot be distinguished from its
-file.
+way), but to nothing else. Files are opened step by step from that folder, without following links,
+so that a link that is created after the check has no effect. A hard link cannot be distinguished
+from its file.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from pinnace.framework.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MOST_ENTRIES = 100_000  # of folders that are links to one another there is no end
+_MOST_ENTRIES = 100_000  # folders that link to each other would not end
 _WEIGHTS = (".data", "_data", ".bin", ".weights")
 _BASE: ContextVar[Path | None] = ContextVar("base", default=None)
 _REPLACED = (errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.ENXIO)
-# What a link is told that leads to no file.
+# The errors of links without a target.
 _NOWHERE = (errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.ENAMETOOLONG)
 _NOT_REGULAR = "neither a file nor a folder"
 
@@ -44,8 +44,8 @@ class VersionFile:
     """A file of a version.
 
     Attributes:
-        real: where it is, below the base folder, without links.
-        facts: what changes when it does.
+        real: its path below the base folder, without links.
+        facts: values that change with the file.
     """
 
     real: Path
@@ -53,7 +53,7 @@ class VersionFile:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return self.facts[2]
 
 
@@ -65,7 +65,7 @@ def links_within(base: Path) -> Iterator[None]:
     """A context in which links of versions may lead to anything below a folder.
 
     Args:
-        base: of a model's versions.
+        base: the folder of a model's versions.
     """
     token = _BASE.set(base)
     try:
@@ -78,8 +78,8 @@ def base_of(path: Path) -> Path:
     """The resolved folder below which all files of a version must be.
 
     Args:
-        path: of the version: a folder, or an ONNX file. What a user names is what it leads to;
-            below a base folder, it must lie there itself.
+        path: the version: a folder, or an ONNX file. Outside a base folder, its target counts;
+            below one, the target must be there, too.
     """
     base = _BASE.get()
     if base is None or base == path:
@@ -90,18 +90,18 @@ def base_of(path: Path) -> Path:
 
 
 def list_files(path: Path) -> Files:
-    """The files of a version, by their path in its folder.
+    """Return the files of a version, by their path in its folder.
 
     Args:
-        path: a folder; or a file, with those whose names begin as its own: where a large ONNX
-            model has its weights.
+        path: a folder, or a file, which is listed with those whose names begin with its own, such
+            as the weights of a large ONNX model.
 
     Raises:
-        PermissionDeniedError: one is a link out of the model's base folder; it is named.
-        FailedPreconditionError: one is a pipe, a socket or a device.
-        InvalidArgumentError: there are too many, or the path is none.
-        NotFoundError: there is nothing.
-        UnavailableError: it changes meanwhile, or cannot be looked at.
+        PermissionDeniedError: a file is a link out of the model's base folder; it is named.
+        FailedPreconditionError: a file is a pipe, a socket or a device.
+        InvalidArgumentError: there are too many files, or the path is invalid.
+        NotFoundError: the path does not exist.
+        UnavailableError: the files change meanwhile, or cannot be read.
     """
     try:
         base = base_of(path)
@@ -114,7 +114,7 @@ def list_files(path: Path) -> Files:
     except OSError as error:
         if isinstance(error, OpError):
             raise
-        if error.errno in _REPLACED:  # a folder went, or became a file, between two looks
+        if error.errno in _REPLACED:  # a folder was removed or replaced meanwhile
             raise changing(path) from error
         raise UnavailableError(
             f"{error.filename or path}: cannot be looked at: {error.strerror}"
@@ -126,13 +126,13 @@ def _beside(path: Path, base: Path) -> Iterator[tuple[Path, VersionFile]]:
         file = path.parent / name
         facts = _facts_at(file) if file == path or _is_beside(name, path) else None
         if facts is not None and stat.S_ISREG(facts.st_mode):
-            # What the user names may lead to whatever it leads to.
+            # A path that the user gives may lead out of the base folder.
             real = _followed(file) if file == path else _resolved(file, base)
             yield Path(name), VersionFile(real, facts_of(real.stat()))
 
 
 def _facts_at(path: Path) -> os.stat_result | None:
-    """The facts about the file at a path; None if it is nothing, or a link to nothing."""
+    """The facts about the file at a path; None if it does not exist, or is a dangling link."""
     try:
         return path.stat()
     except OSError as error:
@@ -156,7 +156,7 @@ def _below(folder: Path, real: Path, base: Path) -> Iterator[tuple[Path, Version
             if target.is_symlink():
                 target = _resolved(inner, base)
             facts = _facts_at(target)
-            if facts is None:  # a link to nothing, or gone already
+            if facts is None:  # a dangling link, or removed already
                 continue
             if stat.S_ISDIR(facts.st_mode):
                 if target in above:
@@ -169,32 +169,32 @@ def _below(folder: Path, real: Path, base: Path) -> Iterator[tuple[Path, Version
 
 
 def _resolved(path: Path, base: Path) -> Path:
-    """Where a path leads.
+    """Resolve a path.
 
     Raises:
-        PermissionDeniedError: out of the base folder.
-        UnavailableError: a link was exchanged for a file just now.
+        PermissionDeniedError: the path leads out of the base folder.
+        UnavailableError: a link was replaced by a file meanwhile.
     """
     real = _followed(path)
     if not real.is_relative_to(base):
         raise PermissionDeniedError(
-            f"{path}: a link to {str(real)!r}, outside of the model's folder {str(base)!r}\n"
+            f"{path}: a link to {str(real)!r}, outside the model's folder {str(base)!r}\n"
             "  Try: copy the model with `cp -rL`, if you trust it, so that its files are its own"
         )
     return real
 
 
 def _followed(path: Path) -> Path:
-    """Where a path leads, with no link left in it.
+    """Resolve a path and all links in it.
 
     Raises:
-        UnavailableError: a link was exchanged for a file just now.
-        InvalidArgumentError: it is no path.
+        UnavailableError: a link was replaced by a file meanwhile.
+        InvalidArgumentError: the path is not valid.
     """
     try:
         return Path(os.path.realpath(path))
     except OSError as error:
-        if error.errno != errno.EINVAL:  # what was a link when it was looked at is none now
+        if error.errno != errno.EINVAL:  # a link was replaced by a file meanwhile
             raise
         raise changing(path) from None
     except ValueError as error:
@@ -208,22 +208,22 @@ def facts_of(facts: os.stat_result) -> tuple[int, ...]:
 
 
 def _is_beside(name: str, file: Path) -> bool:
-    """Whether a file has the weights of an ONNX file, by the names that exporters give them."""
+    """Whether a file has the weights of an ONNX file, by the names that exporters use."""
     return name.startswith(file.name) or name in {file.stem + end for end in _WEIGHTS}
 
 
 def open_listed(file: VersionFile, shown: Path) -> int:
-    """A descriptor of a file that was listed, and of no other.
+    """Return a descriptor of exactly the file that was listed.
 
     Args:
         file: from `list_files`.
         shown: its path in messages.
 
     Raises:
-        UnavailableError: another file has taken its place, or it has changed.
-        OSError: it cannot be opened.
+        UnavailableError: the file was replaced or changed.
+        OSError: the file cannot be opened.
     """
-    # A folder that may be passed through need not be one that may be read.
+    # A folder may permit traversal without permitting reading.
     way = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     folder = os.open(file.real.anchor, way)
     try:
@@ -232,7 +232,7 @@ def open_listed(file: VersionFile, shown: Path) -> int:
             inner = os.open(part, way, dir_fd=folder)
             os.close(folder)
             folder = inner
-        # Opening a pipe would wait for somebody to write to it.
+        # Opening a pipe would wait for its writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         found = os.open(name, flags, dir_fd=folder)
     except OSError as error:
@@ -248,5 +248,5 @@ def open_listed(file: VersionFile, shown: Path) -> int:
 
 
 def changing(path: Path) -> UnavailableError:
-    """A version is not what it was when its files were listed."""
+    """Return the error for a version that changed after its files were listed."""
     return UnavailableError(f"{path}: changes while it is read; trying again later")

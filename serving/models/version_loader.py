@@ -1,4 +1,4 @@
-"""A version of a model made ready to answer: loaded, and run for the first time, within limits."""
+"""Makes a version ready to answer: loads it, and runs it once, within limits."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Loader: TypeAlias = "Callable[[Path], LoadedModel]"
 
 
 class VersionLoader:
-    """Loads versions as the settings say.
+    """Loads versions according to the settings.
 
     Args:
-        settings: of the server.
-        loader: gives the model in a folder.
+        settings: the server's settings.
+        loader: loads the model in a folder.
     """
 
     def __init__(self, settings: Settings, loader: Loader) -> None:
@@ -54,20 +54,20 @@ class VersionLoader:
         metrics: LoadMetrics,
         is_urgent: bool,
     ) -> Servable:
-        """The version in this place, ready to answer.
+        """Return the version at a location, ready to answer.
 
         Args:
-            name: of the model.
-            version: its number.
-            place: where it lies.
-            where: the same for people and metrics.
-            stop: ends it from another thread.
-            metrics: count it.
+            name: the model's name.
+            version: the version's number.
+            place: the version's location.
+            where: the location for messages and metrics.
+            stop: a handle with which another thread may end the load.
+            metrics: counts the load.
             is_urgent: whether nothing is served before.
 
         Raises:
             DeadlineExceededError: it took too long.
-            Exception: whatever a model does.
+            Exception: any error of the model.
         """
         settings = self._settings
         begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The statistics of versions, as Triton's protocols ask for them."""
+"""The statistics of versions, for Triton's protocols."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def statistics_of(repository: Repository, which: Which) -> list[Servable]:
-    """The versions whose statistics a request asks for, by name and number.
+    """Return the versions whose statistics a request wants, by name and number.
 
     Args:
-        repository: of the server.
-        which: a version, all of a model if it has no version, or all there are if it has no name.
+        repository: the server's repository.
+        which: a version; without a version, all of a model; without a name, all of all models.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such version.
     """
     if which.name and which.version is not None:
         try:

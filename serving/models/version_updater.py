@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pinnace.serving.models.tables import Table
     from pinnace.serving.models.version_loader import Loader
 
-_COLLECT_EVERY = 200  # times as long as it takes
+_COLLECT_EVERY = 200  # times the duration of a collection
 _MOST_GROWTH_BYTES = 64 * 2**20  # since the last collection; beyond it the next one is due
 
 
@@ -43,15 +43,15 @@ class VersionUpdater:
     """Loads and unloads the versions of models.
 
     Args:
-        settings: how often a load is tried, and what versions have weights.
-        loader: gives the model in a folder.
-        queue: in whose turns models are loaded.
-        writing: held while a model's table is replaced; whoever calls may hold it already.
+        settings: retries of loads, and the versions with weights.
+        loader: loads the model in a folder.
+        queue: the queue of loads.
+        writing: the lock for replacing a model's table; callers may hold it already.
 
     Attributes:
-        is_starting: whether the server has not started yet: loads are urgent then, and failures
-            are told by the start.
-        loads: counts what is loaded and warmed.
+        is_starting: whether the server has not started yet: loads are urgent then, and the start
+            reports failures.
+        loads: counts loads and warm-ups.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class VersionUpdater:
         self._splits = {split.model: split for split in settings.version_weights}
         self._has_garbage = False
         self._collect_at = 0.0
-        self._resident = 0  # bytes after the last collection
+        self._resident = 0  # resident bytes after the last collection
 
     def load_wanted(self, model: ServedModel) -> list[int]:
-        """Load the versions that are asked for and there; the loaded ones that are to go."""
+        """Load the wanted versions that exist; return the loaded ones that are to be unloaded."""
         if not self._is_wanted(model):
             return []
         try:
@@ -91,11 +91,12 @@ class VersionUpdater:
         for version in sorted(wanted, reverse=True):
             self._try_load(model, version, found[version])
         if isinstance(model.config.policy, Latest) and model.table.newest is None:
-            # TensorFlow: serves nothing then. A restart must not lose what stayed without it.
+            # TensorFlow Serving then serves nothing. Here a restart must not lose what was kept
+            # without it.
             for version in sorted(found.keys() - wanted, reverse=True):
                 if self._try_load(model, version, found[version]):
                     break
-        # What is no longer wanted goes once something wanted answers.
+        # Unwanted versions are unloaded once a wanted one answers.
         answering = wanted - aside
         if answering and not answering & model.table.servables.keys():
             return []
@@ -106,15 +107,15 @@ class VersionUpdater:
         return model.is_wanted and not model.is_retired
 
     def wanted_of(self, model: ServedModel, found: AbstractSet[int]) -> set[int]:
-        """The versions to serve of those found."""
+        """Return the versions to serve of those found."""
         split = self._splits.get(model.config.name)
         named = split.versions() if split is not None else frozenset()
-        # A shadow is beside what the policy chooses: the newest is often the one to try.
+        # Shadows are additional to the policy's choice: the newest is often the one to try.
         aside = model.table.aside
         return model.config.policy.choose(found - aside) | (found & (aside | named))
 
     def _try_load(self, model: ServedModel, version: int, place: VersionLocation) -> bool:
-        """Whether the version answers, now or already."""
+        """Load a version; whether it answers."""
         if version in model.table.servables:
             return True
         settings = self._settings
@@ -142,11 +143,11 @@ class VersionUpdater:
                     metrics=self.loads,
                     is_urgent=self.is_starting,
                 )
-        except Exception as error:  # whatever a model does, the server and the old version go on
+        except Exception as error:  # no error of a model may stop the server or the old version
             with self._writing:
                 if self._is_wanted(model):
                     model.note_failure(version, fingerprint, error)
-                    if not self.is_starting:  # else `start` says it, or raises
+                    if not self.is_starting:  # otherwise `start` reports it
                         model.log_failure(version)
                 else:
                     model.note_end(version)
@@ -164,7 +165,7 @@ class VersionUpdater:
         return True
 
     def unload(self, model: ServedModel, version: int) -> bool:
-        """Whether a version was there and is unloaded. Whoever calls holds the lock."""
+        """Unload a version; whether it was loaded. The lock must be held."""
         servables = dict(model.table.servables)
         servable = servables.pop(version, None)
         if servable is None:
@@ -177,17 +178,17 @@ class VersionUpdater:
         return True
 
     def close(self, servable: Servable) -> None:
-        """Give up a version; its memory is given back once nobody holds it."""
+        """Close a version; its memory is freed once it is no longer referenced."""
         servable.close()
         self._has_garbage = True
 
     def collect(self) -> None:
         """Collect the garbage of unloaded versions.
 
-        Weights are freed with the last request, but for models with tables: these, and the graphs
-        and constants of all models, are in reference cycles. Python collects cycles after a number
-        of allocations, not when much memory is held. Collection blocks all other threads, so it
-        runs for only a small part of the time, unless the process has grown by much.
+        Weights are freed with the last request, except for models with tables: these, and the
+        graphs and constants of all models, are in reference cycles. Python collects cycles after a
+        number of allocations, regardless of their memory. Since a collection blocks all other
+        threads, it runs for only a small part of the time, unless the process has grown by much.
         """
         if not self._has_garbage:
             return
@@ -202,7 +203,7 @@ class VersionUpdater:
         self._resident = allocation.resident()
 
     def tell_parts(self, model: ServedModel, before: Table) -> None:
-        """Log how a model divides its requests, if that is another way than before."""
+        """Log how a model divides its requests, if that has changed."""
         split = self._splits.get(model.config.name)
         if split is None or self.is_starting or not self._is_wanted(model):
             return
@@ -213,7 +214,7 @@ class VersionUpdater:
 
 
 def parts_of(split: Split, table: Table) -> dict[int, float]:
-    """Version -> its part, from 0 to 1, of the requests that name none."""
+    """Version -> its fraction, from 0 to 1, of the requests that name none."""
     found: dict[int, float] = {}
     for servable, part in split.parts(table.target):
         found[servable.version] = found.get(servable.version, 0.0) + part

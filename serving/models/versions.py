@@ -31,9 +31,9 @@ class VersionStatus:
 
     Attributes:
         version: its number.
-        state: of its life.
-        code: canonical code of what went wrong; OK if nothing did.
-        message: what went wrong.
+        state: the state in its life cycle.
+        code: the canonical code of its error; OK without one.
+        message: the error's message.
     """
 
     version: int
@@ -43,20 +43,20 @@ class VersionStatus:
 
     @property
     def code_name(self) -> str:
-        """The name of `code`: `OK`, `NOT_FOUND`."""
+        """The name of `code`, such as `OK` or `NOT_FOUND`."""
         return CODE_NAMES.get(self.code, "UNKNOWN")
 
 
 def find_versions(base_path: str) -> dict[int, Path]:
-    """The versions on the disk, by number.
+    """Return the versions in a local folder, by number.
 
     Args:
-        base_path: folder of numbered folders; a folder that is itself a SavedModel, or a model of
-            TensorFlow.js, is its own version 1, as is an ONNX or a .tflite file.
+        base_path: a folder of numbered folders; or a SavedModel, a model of TensorFlow.js, or an
+            ONNX or .tflite file, which is its own version 1.
 
     Raises:
-        NotFoundError: there is no such folder.
-        InvalidArgumentError: it is no path.
+        NotFoundError: the folder does not exist.
+        InvalidArgumentError: the path is invalid.
     """
     base = Path(base_path)
     if is_saved_model(base) or (base.suffix == ".onnx" and is_file(base)) or is_rewritten(base):
@@ -89,14 +89,14 @@ def is_saved_model(path: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path leads to a file. Python before 3.14 raises for names that are too long."""
-    return os.path.isfile(path)  # noqa: PTH113 - for that
+    """Whether a path leads to a file. `Path.is_file` raises for names that are too long."""
+    return os.path.isfile(path)  # noqa: PTH113 - see above
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle, or to a name that is too long
+    except OSError:  # a cyclic link, or a link to a name that is too long
         return False
 
 

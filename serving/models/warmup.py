@@ -1,8 +1,8 @@
 """Requests that a version answers before it is served.
 
-A SavedModel may carry them in `assets.extra/tf_serving_warmup_requests`, a TFRecord file of
-PredictionLogs; a version that cannot answer them is not served. One without that file runs each
-signature whose inputs are known on zeros: what is compiled or mapped by a first run, is then.
+A SavedModel may have them in `assets.extra/tf_serving_warmup_requests`, a TFRecord file of
+PredictionLogs; a version that cannot answer them is not served. Without that file, each signature
+with known input sizes runs on zeros, which compiles and maps what the first run needs.
 Source: docs/reference/serving_api.md 3, warm-up.
 """
 
@@ -58,19 +58,19 @@ def warm_up(
     *,
     is_urgent: bool = False,
 ) -> None:
-    """Let a version answer its warm-up requests.
+    """Run a version's warm-up requests.
 
     Args:
-        servable: not served yet.
-        path: its folder.
-        iterations: how often each request is answered; 0 for none at all.
-        limits: of each run.
+        servable: the version, before it is served.
+        path: the version's folder.
+        iterations: the number of runs of each request; 0 for none.
+        limits: the limits of each run.
         is_urgent: whether no other model is served yet.
 
     Raises:
         InvalidArgumentError: the file of requests is damaged or too long, or the version cannot
-            answer one of them; the message names the record.
-        OpError: a signature cannot run, whatever it is asked.
+            answer a request; the message names the record.
+        OpError: a signature cannot run on any input.
     """
     if iterations <= 0:
         return
@@ -84,24 +84,24 @@ def warm_up(
 
 
 def example_feeds(servable: Servable, path: Path, most: int) -> dict[str, list[Arrays]]:
-    """The feeds of a version's first warm-up requests, by signature.
+    """Return the feeds of a version's first warm-up requests, by signature.
 
     Args:
-        servable: not served yet.
-        path: its folder.
-        most: requests to read.
+        servable: the version, before it is served.
+        path: the version's folder.
+        most: the number of requests to read.
 
     Raises:
-        InvalidArgumentError: one of them cannot be read; the message names the record.
+        InvalidArgumentError: a request cannot be parsed; the message names the record.
 
     Returns:
-        Those of the shapes that are declared.
+        Only feeds with the declared shapes.
     """
     file = path / FILE
     found: dict[str, list[Arrays]] = {}
     if not file.is_file():
         return found
-    # Late: a server without such files needs no protobuf for them.
+    # Late: a server without such files does not need protobuf for them.
     from pinnace.serving.messages.prediction_log import read_logs, wires_of
 
     for i, log in enumerate(islice(read_logs(file), most)):
@@ -125,7 +125,7 @@ def _answer_file(servable: Servable, file: Path) -> None:
         try:
             for wire in wires_of(log):
                 decoded = wire.decode(servable, b"", {})
-                servable.signature(decoded.signature_name)  # or an error that says what there is
+                servable.signature(decoded.signature_name)  # its error lists the signatures
                 decoded.encode(servable.run_now(decoded.signature_name, decoded.feeds))
                 if sum(array.size for array in decoded.feeds.values()) <= _MOST_SHOWN:
                     servable.examples.setdefault(decoded.signature_name, decoded.feeds)
@@ -138,10 +138,10 @@ def _failed(file: Path, number: int, error: OpError) -> InvalidArgumentError:
 
 
 def _answer_zeros(servable: Servable, limits: RunLimits) -> None:
-    """Run what can be run on zeros.
+    """Run the signatures on zeros.
 
-    Zeros need not be a request that makes sense, as in a table's keys, and a loop may never end
-    with them: only what would fail with any request counts as a failure.
+    Zeros need not be a sensible request, for example as keys of a table, and a loop may not end
+    with them: only errors that any request would raise count as failures.
     """
     until = time.perf_counter() + _ZEROS_S
     for name, signature in servable.signatures.items():
@@ -151,18 +151,18 @@ def _answer_zeros(servable: Servable, limits: RunLimits) -> None:
             continue
         guard = limits.no_longer_than(left).guard
         try:
-            for _ in range(2):  # the first run compiles, the second is the measure
+            for _ in range(2):  # the first run compiles, the second is measured
                 servable.run_now(name, known, guard)
         except OpError as error:
             if isinstance(error, _BROKEN):
                 raise type(error)(f"signature '{name}' cannot run: {error}") from error
             LOG.info("model '%s': '%s' on zeros: %s", servable.name, name, one_line(error))
-        except Exception as error:  # a kernel may not like zeros
+        except Exception as error:  # the model may not accept zeros
             LOG.info("model '%s': '%s' on zeros: %s", servable.name, name, one_line(error))
 
 
 def zeros(signature: Runnable) -> dict[str, Array] | None:
-    """One row of zeros for each input of a signature; None if a size is not known."""
+    """One row of zeros for each input of a signature; None if a size is unknown."""
     feeds = {key: _zeros(spec) for key, spec in signature.inputs.items()}
     known = {key: array for key, array in feeds.items() if array is not None}
     return known if len(known) == len(feeds) else None
@@ -185,7 +185,7 @@ def _zeros(spec: TensorSpec) -> Array | None:
 
 @contextlib.contextmanager
 def low_priority() -> Iterator[None]:
-    """Let other threads of the process go first; where a thread has a priority of its own."""
+    """Lower the thread's priority below the process's other threads, if threads have priorities."""
     if sys.platform != "linux" or threading.current_thread() is threading.main_thread():
         yield
         return
@@ -199,6 +199,7 @@ def low_priority() -> Iterator[None]:
         yield
     finally:
         if lowered:
-            # Only root may go up again; the loading thread serves no requests, so it may stay low.
+            # Only root may raise it again; the loading thread serves no requests, so it may stay
+            # low.
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, thread, before)

@@ -26,15 +26,15 @@ _MAX_MESSAGE = 300
 
 
 class AccessLog:
-    """Writes what was asked and answered, in a thread.
+    """Writes requests and their outcomes, in a thread.
 
     A line has `time` (UTC), `peer`, `model`, `version`, `api`, `entrypoint`, `code`, `status` (of
-    HTTP), `bytes_in`, `bytes_out`, `ms`, for an answer `rows` of its batch and `stages` in
-    microseconds, and for a refusal `error`.
+    HTTP), `bytes_in`, `bytes_out`, `ms`, for an answer the `rows` of its batch and its `stages`
+    in microseconds, and for a refusal its `error`.
 
     Args:
-        path: of the file, which grows; `-` is stdout. It is opened again for each batch of lines,
-            so that it may be moved away.
+        path: the file to append to; `-` is stdout. It is opened again for each batch of lines, so
+            that it may be moved.
 
     Raises:
         UnavailableError: the file cannot be written.
@@ -54,7 +54,7 @@ class AccessLog:
     def observe(
         self, exchanging: Exchanging, reply: Reply | None, error: BaseException | None
     ) -> None:
-        """Log a request that is over. On the event loop."""
+        """Log a completed request. Called on the event loop."""
         request = exchanging.request
         now = time.perf_counter()
         line: dict[str, Any] = {
@@ -79,7 +79,7 @@ class AccessLog:
         self._background.put(line)
 
     def note(self, scope: Scope, status: int, seconds: float) -> None:
-        """Log a request that is not for a model's answer. On the event loop."""
+        """Log a request for anything but inference. Called on the event loop."""
         client = scope.get("client")
         line = {
             "time": time.time(),
@@ -92,7 +92,7 @@ class AccessLog:
         self._background.put(line)
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write the pending lines."""
         self._background.close()
 
     def _write(self, lines: list[dict[str, Any]]) -> None:
@@ -107,7 +107,7 @@ class AccessLog:
             sys.stdout.buffer.write(text)
             sys.stdout.buffer.flush()
         else:
-            # Unbuffered and appended in one call: lines of several workers do not mix.
+            # Unbuffered and appended in one call, so that lines of several workers do not mix.
             with _opened(self._path) as file:
                 file.write(text)
 
@@ -116,8 +116,8 @@ class Logged:
     """Logs the requests that the exchange does not see.
 
     Args:
-        app: that answers them.
-        log: gets a line for each.
+        app: the application.
+        log: the access log.
     """
 
     def __init__(self, app: ASGIApp, log: AccessLog) -> None:
@@ -138,7 +138,7 @@ class Logged:
                 status = message["status"]
             await send(message)
 
-        # A list, for what is inside may work on a copy of the scope.
+        # A list, since the application may work on a copy of the scope.
         exchanged: list[bool] = []
         try:
             await self._app({**scope, EXCHANGED: exchanged}, receive, watch)
@@ -148,7 +148,7 @@ class Logged:
 
 
 def _opened(path: str) -> io.FileIO:
-    """The file, to append; a new one is for nobody but its owner and group: it names clients."""
+    """Open the file to append; a new one is private to its owner and group: it names clients."""
     return io.FileIO(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), "ab")
 
 

@@ -1,4 +1,4 @@
-"""Work that no request waits for: a bounded queue, and a thread that takes from it."""
+"""Work that no request waits for: a bounded queue, and a thread that consumes it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST = 10_000  # things that wait; what comes then is dropped
+_MOST = 10_000  # waiting items; further ones are dropped
 _BATCH = 500
 _COMPLAIN_S = 60.0
 
 
 class Background(Generic[T]):
-    """Hands things to a function, in a thread, some at a time.
+    """Passes items to a function, in a thread, several at a time.
 
-    What the function raises is logged, once a minute, and affects nothing else.
+    Errors of the function are logged, once a minute, and have no other effect.
 
     Args:
-        name: for the log.
-        consume: called with at least one thing.
-        most: things that wait.
-        most_bytes: of the things that wait; 0 for no limit.
-        idle: called about once a second when nothing comes.
+        name: the name for the log.
+        consume: called with at least one item.
+        most: limit of waiting items.
+        most_bytes: limit of the bytes of waiting items; 0 for no limit.
+        idle: called about once a second while there are no items.
     """
 
     def __init__(
@@ -47,22 +47,22 @@ class Background(Generic[T]):
         self._most = most
         self._most_bytes = most_bytes or 2**62
         self._queue: queue.SimpleQueue[tuple[T, int] | None] = queue.SimpleQueue()
-        self._bytes_in = 0  # only the event loop's thread writes it
-        self._bytes_out = 0  # only the queue's thread does
+        self._bytes_in = 0  # written by the event loop's thread only
+        self._bytes_out = 0  # written by the queue's thread only
         self._complained = -_COMPLAIN_S
         self.dropped = 0
         self._thread = threading.Thread(target=self._work, name=f"pinnace-{name}", daemon=True)
         self._thread.start()
 
     def put(self, thing: T, size: int = 0) -> bool:
-        """Let a thing wait for the thread; it is dropped if too many do. From one thread only.
+        """Queue an item for the thread, or drop it if the queue is full. For one thread only.
 
         Args:
-            thing: to be consumed.
-            size: bytes that it keeps.
+            thing: the item.
+            size: bytes that it keeps in memory.
 
         Returns:
-            Whether it waits.
+            Whether it was queued.
         """
         waiting = self._bytes_in - self._bytes_out
         if self._queue.qsize() >= self._most or waiting + size > self._most_bytes:
@@ -73,7 +73,7 @@ class Background(Generic[T]):
         return True
 
     def close(self) -> None:
-        """Wait until what was put is consumed."""
+        """Wait until all queued items are consumed."""
         self._queue.put(None)
         self._thread.join(timeout=10)
 
@@ -105,7 +105,7 @@ class Background(Generic[T]):
             return
         try:
             work()
-        except Exception as error:  # whatever happens to it, the server goes on
+        except Exception as error:  # no error may stop the server
             if time.monotonic() - self._complained >= _COMPLAIN_S:
                 self._complained = time.monotonic()
                 LOG.error("%s: %s", self._name, one_line(error))

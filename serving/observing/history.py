@@ -1,7 +1,7 @@
 """The recent past, for later viewers: a few numbers of each model, every two seconds.
 
-They come from the counts that requests leave behind anyway, so that no request does more for them.
-A model has a point for each step in which it was asked, or somebody watched; other steps have none.
+They are computed from counters that requests update in any case, so that requests do no more work.
+A model has a point for each step with requests, or with a viewer; other steps have none.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pinnace.serving.observing.metrics import Metrics
 
 STEP_S = 2.0
-MOST_POINTS = 300  # of a model: ten minutes without a pause
-MOST_AGE_S = 3600.0  # what is older tells nothing of now
-_WATCHED_S = 10.0  # after the last look, when a page is taken for closed
+MOST_POINTS = 300  # per model: ten minutes without a pause
+MOST_AGE_S = 3600.0  # older points are dropped
+_WATCHED_S = 10.0  # after the last request of a page, when it counts as closed
 
 
 class Point(NamedTuple):
     """The counts of a model in one step.
 
     Attributes:
-        time: at its end, in seconds of a clock of the process.
-        rate: requests a second.
-        median: of the latency, in microseconds; None without requests.
-        most: what 99 % of the latencies are below.
-        rows: of a batch, on average; None without batches.
+        time: the end of the step, in seconds of the process's clock.
+        rate: requests per second.
+        median: the median latency in microseconds; None without requests.
+        most: the 99th percentile of the latency in microseconds.
+        rows: the mean number of rows of a batch; None without batches.
     """
 
     time: float
@@ -44,7 +44,7 @@ class Point(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Of a model, since the start."""
+    """The counts of a model since the server's start."""
 
     requests: float
     latency: list[float]
@@ -55,7 +55,7 @@ class History:
     """The latest points of each model.
 
     Args:
-        metrics: that count the requests.
+        metrics: the counters of requests.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -72,10 +72,10 @@ class History:
             await asyncio.sleep(STEP_S)
 
     def sample(self, now: float) -> None:
-        """Add what happened since the last time. The first time only looks.
+        """Add a point for the time since the last call. The first call only reads the counters.
 
         Args:
-            now: in seconds, not less than before.
+            now: the time in seconds, not less than before.
         """
         counts = self._count()
         before, seconds = self._before, now - self._before_at
@@ -90,15 +90,15 @@ class History:
         self._before, self._before_at = counts, now
 
     def watch(self, now: float) -> None:
-        """Note a viewer: steps without requests have points too, for a while."""
+        """Note a viewer: for a while, steps without requests have points too."""
         self._watched_at = now
 
     def of(self, model: str, now: float) -> list[Point]:
-        """The points of a model of the last hour, in order.
+        """Return the points of a model of the last hour, in order.
 
         Args:
-            model: its name.
-            now: on the clock of `sample`.
+            model: the model's name.
+            now: the time on the clock of `sample`.
         """
         points = self._points.get(model, ())
         return [point for point in points if now - point.time <= MOST_AGE_S]
@@ -139,14 +139,14 @@ def _point(before: _Counts | None, after: _Counts, now: float, seconds: float) -
 
 
 def quantile(counts: Sequence[float], share: float) -> float | None:
-    """The latency below which this share of them lies, between the bounds of its bucket.
+    """Return a quantile of latencies, interpolated between the bounds of its bucket.
 
     Args:
-        counts: of the latencies between the bounds `BUCKETS_US`, and above the last.
-        share: between 0 and 1.
+        counts: the numbers of latencies between the bounds `BUCKETS_US`, and above the last.
+        share: the quantile's fraction, between 0 and 1.
 
     Returns:
-        Microseconds; the last bound for what is above it; None without counts.
+        Microseconds; the last bound for larger values; None without counts.
     """
     wanted = share * sum(counts)
     if not wanted:

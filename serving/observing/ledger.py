@@ -20,12 +20,12 @@ _COUNT = struct.Struct("<q")
 
 
 class Ledger:
-    """The shared memory, made before the workers are.
+    """The shared memory, created before the workers.
 
     Args:
-        workers: pages.
-        cells: numbers of each entry.
-        entries: of each page. What comes when it is full is not shown.
+        workers: the number of pages.
+        cells: the numbers of each entry.
+        entries: the entries of each page; further ones are not exported.
     """
 
     def __init__(self, workers: int, cells: int, entries: int = 256) -> None:
@@ -34,16 +34,16 @@ class Ledger:
         self._entries = entries
         self._page = 8 + entries * self._entry
         self._workers = workers
-        self._memory = mmap.mmap(-1, self._page * workers)  # shared by what is forked
+        self._memory = mmap.mmap(-1, self._page * workers)  # inherited by forked processes
         self._view = memoryview(self._memory)
         self._own = 0
 
     def claim(self, worker: int) -> None:
-        """Write from now on what this worker counts."""
+        """Use the page of this worker from now on."""
         self._own = worker * self._page
 
     def add(self, labels: Labels) -> memoryview[float] | None:
-        """A new entry of this worker; None if there is no place for it."""
+        """Add an entry of this worker; None if its page is full."""
         count = self._count(self._own)
         name = "\0".join(labels).encode()
         if count >= self._entries or len(name) > _NAME_BYTES - 8:
@@ -51,7 +51,7 @@ class Ledger:
         at = self._own + 8 + count * self._entry
         _COUNT.pack_into(self._view, at, len(name))
         self._view[at + 8 : at + 8 + len(name)] = name
-        _COUNT.pack_into(self._view, self._own, count + 1)  # last: now others see it
+        _COUNT.pack_into(self._view, self._own, count + 1)  # last, which makes it visible to others
         return self._numbers(at)
 
     def own(self) -> Iterator[tuple[Labels, memoryview[float]]]:

@@ -1,4 +1,4 @@
-"""Prometheus metrics of versions as they load and warm up, by TensorFlow Serving's names.
+"""Prometheus metrics of loads and warm-ups of versions, under TensorFlow Serving's names.
 
 Source: TensorFlow, cc/saved_model/loader.cc; TensorFlow Serving, saved_model_warmup_util.cc.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SAVED_MODEL = ":tensorflow:cc:saved_model:"
 _ATTEMPTS = ("success", "fail")
 _WARMUPS = ("OK", "INTERNAL")
-# A server that gets a version a minute has a new path each time; what they cost must not grow.
+# A server with a new version each minute has a new path each time, so their number is limited.
 _MAX_PATHS = 64
 _OTHER = ""
 
@@ -30,19 +30,19 @@ class LoadMeter:
     """The counters of the versions of one path.
 
     Args:
-        cells: where the counts are, at least `Meter.CELLS`; None keeps them here.
+        cells: the storage of the counts, at least `Meter.CELLS`; None allocates them here.
 
     Attributes:
         attempts: loads, in the order of `success` and `fail`.
-        latency: microseconds of those that succeeded, together.
-        warmups: microseconds of warm-ups, by their status.
-        cells: all of it.
+        latency: total microseconds of those that succeeded.
+        warmups: microseconds of warm-ups, by status.
+        cells: the storage of all counts.
     """
 
     __slots__ = ("attempts", "cells", "latency", "warmups")
 
     def __init__(self, cells: memoryview[float] | None = None) -> None:
-        # Slices of shared memory are views of it, and so must those of our own be.
+        # Slices of shared memory are views of it, and so must be those of local memory.
         whole: memoryview[float] = memoryview(bytearray(8 * Meter.CELLS)).cast("d")
         whole = whole if cells is None else cells
         self.cells: Cells = whole
@@ -58,14 +58,14 @@ class LoadMetrics:
     """The meters of all versions that were loaded.
 
     Args:
-        ledger: where they are, if several workers count; None keeps them here.
+        ledger: the storage if several workers count; None keeps the counts here.
     """
 
     def __init__(self, ledger: Ledger | None = None) -> None:
         self._ledger = ledger
         self._lock = threading.Lock()  # versions are loaded in several threads
         self._meters: dict[str, LoadMeter] = {}
-        if ledger is not None:  # of the worker whose place this one takes
+        if ledger is not None:  # counts of the worker that this one replaces
             self._meters.update(
                 (path, LoadMeter(cells))
                 for (path, _, kind), cells in ledger.own()
@@ -73,12 +73,12 @@ class LoadMetrics:
             )
 
     def count_load(self, path: str, seconds: float, *, is_good: bool) -> None:
-        """Count a version that was loaded, or could not be.
+        """Count a load of a version.
 
         Args:
-            path: of the version.
-            seconds: that it took.
-            is_good: whether it was loaded.
+            path: the version's path.
+            seconds: the duration.
+            is_good: whether it succeeded.
         """
         with self._lock:
             meter = self._meter(path)
@@ -87,7 +87,7 @@ class LoadMetrics:
                 meter.latency[0] += round(seconds * 1e6)
 
     def count_warmup(self, path: str, seconds: float, *, is_good: bool) -> None:
-        """Count a version that was warmed, or could not answer its warm-up requests."""
+        """Count a warm-up of a version, by success."""
         with self._lock:
             self._meter(path).warmups[_WARMUPS[0 if is_good else 1]].observe(seconds * 1e6)
 
@@ -129,7 +129,7 @@ class LoadMetrics:
         return meter
 
     def _everywhere(self) -> dict[str, LoadMeter]:
-        """The meters of all workers, those of one path added up."""
+        """The meters of all workers, summed by path."""
         with self._lock:
             own = dict(self._meters)
         if self._ledger is None:

@@ -1,4 +1,4 @@
-"""The server's own log: lines of text, or of JSON; what clients and models wrote fakes none."""
+"""The server's own log: lines of text or JSON, which text of clients and models cannot forge."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FORMATS = ("text", "json")
 
 
 class TextLines(logging.Formatter):
-    """`time LEVEL message`, for workers with their process; further lines of one are indented.
+    """`time LEVEL message`, for workers with the process ID; continuation lines are indented.
 
     Args:
-        has_pid: whether the process stands in it.
+        has_pid: whether the lines have the process ID.
     """
 
     def __init__(self, *, has_pid: bool) -> None:
@@ -51,14 +51,14 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(form: str, *, is_worker: bool = False, is_first: bool = True) -> None:
-    """Show what happens while the server runs, unless the process logs already.
+    """Log to stderr while the server runs, unless the process logs already.
 
     Args:
         form: one of `FORMATS`.
-        is_worker: whether other processes answer beside this one.
-        is_first: whether it speaks for all of them; another one tells its own faults only.
+        is_worker: whether several processes answer.
+        is_first: whether it logs for all of them; another one logs its own faults only.
     """
-    if LOG.hasHandlers() and not (is_worker and LOG.handlers):  # those of its supervisor are ours
+    if LOG.hasHandlers() and not (is_worker and LOG.handlers):  # the supervisor's are replaced
         return
     formatter = JsonLines() if form == "json" else TextLines(has_pid=is_worker)
     handlers: list[logging.Handler] = LOG.handlers or [logging.StreamHandler()]

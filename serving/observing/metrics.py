@@ -1,7 +1,7 @@
-"""Prometheus metrics: TensorFlow Serving's names, and the stages of a request beside them.
+"""Prometheus metrics: TensorFlow Serving's names, and stages of requests in addition.
 
-Counting happens at every request, so that histograms here are plain lists; prometheus_client writes
-them. Source of names: docs/reference/serving_api.md 3, metric names.
+Counting happens at every request, so that histograms here are plain lists; prometheus_client only
+writes them. Source of names: docs/reference/serving_api.md 3, metric names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Labels: TypeAlias = tuple[str, str, str]
 
 _PREFIX = ":tensorflow:serving:"
 OWN_PREFIX = "pinnace:serving:"
-# In the ledger, what stands in the entrypoint's place for other things than requests.
+# In the ledger, the value of the entrypoint for entries other than requests.
 SHADOW = "SHADOW"
 LOADED = "LOADED"
 PENDING = "PENDING"
@@ -44,9 +44,9 @@ _BUCKETS_EXAMPLES = tuple(float(2**k) for k in range(15))
 _STAGES = ("read", "parse", "queue", "run", "write")
 _OF_EXAMPLES = ("classify", "regress")
 _THREAD_POOL = "batch_threads"  # TensorFlow Serving's name where its configuration has none
-_CODES = 18  # the canonical ones, and one for what is none of them
+_CODES = 18  # the canonical ones, and one for any others
 _UNTYPED = re.compile(rb"^(# TYPE :tensorflow:\S+) untyped$", re.MULTILINE)
-# Requests for models that are not served are counted under one name: clients choose theirs.
+# Requests for models that are not served count under one name, since clients choose the names.
 _OTHER = ""
 
 
@@ -54,8 +54,8 @@ class Histogram:
     """Counts of values between bounds.
 
     Args:
-        bounds: ascending; one more bucket holds what is above the last.
-        cells: where the counts are, and after them the total of the values.
+        bounds: ascending; one more bucket has the values above the last.
+        cells: the storage of the counts, and after them of the total of the values.
     """
 
     __slots__ = ("bounds", "cells")
@@ -77,11 +77,11 @@ class Histogram:
         cells[-1] += value * times
 
     def observe_all(self, values: list[float], unit: float) -> None:
-        """Count values, at least one; mostly they are near each other, in one bucket or two.
+        """Count at least one value; most are close together, in one or two buckets.
 
         Args:
-            values: to count; they are sorted.
-            unit: of them, in that of the bounds.
+            values: the values, which are sorted in place.
+            unit: the factor from their unit to that of the bounds.
         """
         cells, bounds = self.cells, self.bounds
         values.sort()
@@ -97,14 +97,14 @@ class Histogram:
         cells[-1] += sum(values) * unit
 
     def observe_since(self, begins: list[float], end: float) -> None:
-        """Count microseconds from each of these times, at least one, to the end of them all.
+        """Count the microseconds from each of these times, at least one, to a common end.
 
         Args:
-            begins: in seconds.
-            end: on the same clock.
+            begins: the times in seconds.
+            end: the end on the same clock.
         """
         cells, bounds = self.cells, self.bounds
-        begins.sort()  # mostly they are
+        begins.sort()  # they mostly are sorted already
         low = bisect_left(bounds, (end - begins[-1]) * 1e6)
         high = bisect_left(bounds, (end - begins[0]) * 1e6)
         counted = 0
@@ -131,16 +131,16 @@ class Meter:
     """The counters of one model, through one protocol.
 
     Args:
-        cells: where the counts are, `Meter.CELLS` of them; None keeps them here.
+        cells: the storage of the counts, `Meter.CELLS` of them; None allocates them here.
 
     Attributes:
-        statuses: requests by their canonical code; the last one is of codes that there are not.
+        statuses: requests by canonical code; the last one is for unknown codes.
         latency: microseconds from a request's headers to its reply.
         runtime: microseconds that its batch ran.
         stages: microseconds of each stage of a request.
         batch_rows: rows of the batch that a request ran in.
-        examples: of a request that is made of them.
-        runs: of the model: one cell.
+        examples: the number of examples of a request that has them.
+        runs: the number of runs, in one cell.
     """
 
     __slots__ = (
@@ -152,7 +152,7 @@ class Meter:
 
     def __init__(self, cells: memoryview[float] | None = None) -> None:
         self.cells = cells
-        # Lists where no other process reads them: they are twice as quick.
+        # Lists if no other process reads them, since they are twice as fast.
         self.statuses: Cells = [0] * _CODES if cells is None else cells[:_CODES]
         self.runs: Cells = [0] if cells is None else cells[_CODES : _CODES + 1]
         at = _CODES + 1
@@ -170,25 +170,25 @@ class Metrics:
     """Counters and histograms of one server.
 
     Args:
-        is_known: whether a model of this name is served.
-        ledger: where they are, if several workers count; None keeps them here.
+        is_known: whether a model with this name is served.
+        ledger: the storage if several workers count; None keeps the counts here.
     """
 
     def __init__(self, is_known: Callable[[str], bool], ledger: Ledger | None = None) -> None:
         self._is_known = is_known
         self.ledger = ledger
         self._meters: dict[Labels, Meter] = {}
-        if ledger is not None:  # of the worker whose place this one takes
+        if ledger is not None:  # counts of the worker that this one replaces
             self._meters.update(
                 (key, Meter(cells)) for key, cells in ledger.own() if key[2] not in _NO_REQUESTS
             )
         self._others: list[Collector] = []
 
     def meter(self, model: str, api: str, entrypoint: str) -> Meter:
-        """The meter of these labels.
+        """Return the meter with these labels.
 
         Args:
-            model: name that the client gave.
+            model: the name that the client gave.
             api: `predict`, `classify`…
             entrypoint: `REST` or `GRPC`.
         """
@@ -209,13 +209,13 @@ class Metrics:
         call: Call | None,
         now: float = 0.0,
     ) -> None:
-        """Count a request that was answered.
+        """Count an answered request.
 
         Args:
             exchanging: the request.
-            error: that was the answer.
-            call: None if it never waited for a run.
-            now: when it was answered, on `time.perf_counter`'s clock, if that is over.
+            error: the error that was the answer, or None.
+            call: the call of the request; None if it never waited for a run.
+            now: the time of the answer on `time.perf_counter`'s clock, if it is past.
         """
         wire = exchanging.request.wire
         meter = self.meter(exchanging.request.which.name, wire.api, wire.entrypoint)
@@ -224,7 +224,7 @@ class Metrics:
         meter.statuses[code if 0 <= code < _CODES else _CODES - 1] += 1
         meter.latency.observe((now - exchanging.begun) * 1e6)
         if wire.api in _OF_EXAMPLES and exchanging.decoded is not None:
-            for examples in exchanging.decoded.feeds.values():  # one input: strings
+            for examples in exchanging.decoded.feeds.values():  # one input of strings
                 meter.examples.observe(len(examples))
         run = exchanging.run
         is_new = run is not None and not run.is_counted
@@ -249,7 +249,7 @@ class Metrics:
                 meter.batch_rows.observe(call.batch_rows)
 
     def count_run(self, run: Run, answered: list[Exchanging]) -> None:
-        """Count requests of one model and wire that one run answered, as `count` would each."""
+        """Count requests of one model and wire that one run answered, as `count` for each."""
         if not answered:
             return
         request = answered[0].request
@@ -265,7 +265,7 @@ class Metrics:
         read_at = [x.read_at for x in answered]
         decoded_at = [x.decoded_at for x in answered]
         stages = meter.stages
-        if begun == read_at:  # no body came later than its headers
+        if begun == read_at:  # each body came with its headers
             stages["read"].observe_same(0.0, times)
         else:
             stages["read"].observe_all(list(map(sub, read_at, begun)), 1e6)
@@ -280,12 +280,12 @@ class Metrics:
         meter.batch_rows.observe_same(run.padded_rows, times)
 
     def count_cancelled(self, request: Request) -> None:
-        """Count a request whose client went away."""
+        """Count a request whose client left."""
         meter = self.meter(request.which.name, request.wire.api, request.wire.entrypoint)
         meter.statuses[CANCELLED] += 1
 
     def everywhere(self) -> list[tuple[Labels, Meter]]:
-        """The meters of all workers, those of the same labels added up."""
+        """The meters of all workers, summed by labels."""
         if self.ledger is None:
             return list(self._meters.items())
         found: dict[Labels, list[float]] = {}
@@ -297,22 +297,22 @@ class Metrics:
         return [(key, Meter(memoryview(array("d", total)))) for key, total in found.items()]
 
     def register(self, collector: Collector) -> None:
-        """Show what else is counted."""
+        """Export another collector, too."""
         self._others.append(collector)
 
     def text(self) -> bytes:
-        """All of it in Prometheus's text format."""
-        # Late, as in `collect`: the first answer does not wait for a scrape.
+        """All metrics in Prometheus's text format."""
+        # Late, as in `collect`: the first answer does not wait for this import.
         from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
         registry = CollectorRegistry()
-        if self.ledger is None:  # of several processes each would tell its own numbers
+        if self.ledger is None:  # each of several processes would export its own numbers
             ProcessCollector(registry=registry)
         registry.register(cast("Collector", self))
         for collector in self._others:
             registry.register(collector)
-        # The client library's own counters end in `_total`, TensorFlow Serving's do not: these are
-        # untyped families to it, and there are no others.
+        # The client library's counters end in `_total`, TensorFlow Serving's do not: these are
+        # exported as untyped families, of which there are no others.
         return _UNTYPED.sub(rb"\1 counter", generate_latest(registry))
 
     def collect(self) -> Iterable[Metric]:
@@ -375,7 +375,7 @@ class Metrics:
 
 
 def _of_examples(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
-    """TensorFlow Serving's counts of what classify and regress are asked about."""
+    """TensorFlow Serving's counts of the examples of classify and regress."""
     from prometheus_client.core import HistogramMetricFamily, Metric
 
     counts = HistogramMetricFamily(
@@ -395,7 +395,7 @@ def _of_examples(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
 
 
 def _of_batching(meters: list[tuple[Labels, Meter]]) -> Iterable[Metric]:
-    """TensorFlow Serving's view of what joins requests: all models together."""
+    """TensorFlow Serving's metrics of batching, for all models together."""
     from prometheus_client.core import HistogramMetricFamily, Metric
 
     queuing = HistogramMetricFamily(
@@ -437,7 +437,7 @@ def _sum(histograms: list[Histogram]) -> Histogram:
 def add_histogram(
     family: HistogramMetricFamily, labels: tuple[str, ...], histogram: Histogram
 ) -> None:
-    """Add what a histogram counted to a family, if it counted anything."""
+    """Add a histogram to a family, if it is not empty."""
     rows = histogram.cumulated()
     if rows[-1][1]:
         family.add_metric(labels, rows, histogram.cells[-1])

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pinnace.serving.observing.ledger import Ledger
     from pinnace.serving.requests.exchange import Exchange
 
-_STEP_S = 0.25  # between two times that a worker says what it has
-_OTHER = ""  # requests that are read or written, whose model is not known to be there
+_STEP_S = 0.25  # between two updates of a worker's numbers
+_OTHER = ""  # requests that are read or written, whose model may not exist
 
 
 class _Pending(NamedTuple):
     """Requests of one model.
 
     Attributes:
-        waiting: for a run.
-        in_flight: these, and those that run.
+        waiting: those that wait for a run.
+        in_flight: all of them, waiting or running.
     """
 
     waiting: int
@@ -36,9 +36,9 @@ class PendingRequests:
     """Counts pending requests when read: requests themselves do no work for it.
 
     Args:
-        repository: whose versions have the requests.
-        exchange: that counts all of them.
-        ledger: where each worker says what it has, if there are several.
+        repository: the repository with the versions.
+        exchange: the exchange, which counts all requests.
+        ledger: the storage of each worker's numbers, if there are several.
     """
 
     def __init__(self, repository: Repository, exchange: Exchange, ledger: Ledger | None) -> None:
@@ -46,18 +46,18 @@ class PendingRequests:
         self._exchange = exchange
         self._ledger = ledger
         self._rows: dict[str, memoryview[float]] = {}
-        if ledger is not None:  # of the worker whose place this one takes, and whose requests ended
+        if ledger is not None:  # numbers of the worker that this one replaces, whose requests ended
             self._rows = {key[0]: cells for key, cells in ledger.own() if key[2] == PENDING}
             self.tell()
 
     async def telling(self) -> None:
-        """Let the other workers know, until it is cancelled."""
+        """Publish the numbers for other workers, until it is cancelled."""
         while True:
             self.tell()
             await asyncio.sleep(_STEP_S)
 
     def tell(self) -> None:
-        """Let the other workers know what this one has. Without any, nothing."""
+        """Publish this worker's numbers for other workers, if there are any."""
         if self._ledger is None:
             return
         counts = self._count()
@@ -88,7 +88,7 @@ class PendingRequests:
         return (waiting, in_flight)
 
     def _everywhere(self) -> dict[str, _Pending]:
-        """The state of all workers; of the others, that of a moment ago."""
+        """The numbers of all workers; those of others are slightly old."""
         if self._ledger is None:
             return self._count()
         self.tell()
@@ -111,7 +111,7 @@ class PendingRequests:
             found[servable.name] = _Pending(
                 before.waiting + waiting, before.in_flight + waiting + running
             )
-        # Shadows' copies wait in lanes, too, and are nobody's requests.
+        # Copies for shadows wait in lanes, too, but are not requests of clients.
         known = sum(pending.in_flight for pending in found.values())
         found[_OTHER] = _Pending(0, max(self._exchange.in_flight - known, 0))
         return found

@@ -1,7 +1,7 @@
 """Requests and their answers on disk: TFRecord files of PredictionLogs.
 
-Whatever protocol a request came by, its record is the tensors that the signature got and gave. Such
-files are what warm-up and `pinnace replay` read.
+The record of a request has the tensors of the signature's inputs and outputs, independent of the
+protocol. Warm-up and `pinnace replay` read such files.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _Sample: TypeAlias = "tuple[Servable, str, Arrays, Arrays, float]"
 
 SUFFIX = ".tfrecord"
 
-_FILES = 8  # that the space is divided into
+_FILES = 8  # into which the space is divided
 _FLUSH_S = 1.0
 _MOST_WAITING_BYTES = 2**28
-_PAUSE_S = 30.0  # after a failure, as of a full disk
+_PAUSE_S = 30.0  # after a failure, such as a full disk
 
 
 class Recorder:
-    """Writes a part of what is answered, in a thread.
+    """Writes a part of the answered requests, in a thread.
 
-    A file is `.NAME.part` while it grows, and gets its name when it is complete; the oldest ones go
-    when all of them are too large.
+    A file is `.NAME.part` while it grows, and is renamed when it is complete; the oldest ones are
+    removed when all of them are too large.
 
     Args:
-        folder: made if it is not there.
-        fraction: of requests, from 0 to 1.
-        max_bytes: of all files of the folder together.
-        workers: processes that record into the folder.
+        folder: created if it does not exist.
+        fraction: the fraction of requests to record, from 0 to 1.
+        max_bytes: limit of all files of the folder together.
+        workers: the number of processes that record into the folder.
 
     Raises:
         UnavailableError: the folder cannot be written.
@@ -56,7 +56,7 @@ class Recorder:
         self._folder = Path(folder)
         self._fraction = fraction
         self._room = max(max_bytes // (_FILES * workers), 1)
-        self._rest = max_bytes - self._room * workers  # for files that are complete
+        self._rest = max_bytes - self._room * workers  # for complete files
         self._random = random.Random()
         self._writer: RecordWriter | None = None
         self._part = self._folder
@@ -65,7 +65,7 @@ class Recorder:
         self._flushed = 0.0
         self._paused_until = 0.0
         try:
-            self._folder.mkdir(0o750, parents=True, exist_ok=True)  # it has what clients sent
+            self._folder.mkdir(0o750, parents=True, exist_ok=True)  # it has clients' inputs
             probe = self._folder / f".{os.getpid()}.probe"
             probe.write_bytes(b"")
             probe.unlink()
@@ -79,7 +79,7 @@ class Recorder:
         )
 
     def observe(self, exchanging: Exchanging, _: Reply | None, error: BaseException | None) -> None:
-        """Record a request that was answered. On the event loop."""
+        """Record an answered request. Called on the event loop."""
         servable, decoded = exchanging.servable, exchanging.decoded
         outputs = exchanging.outputs
         if error is not None or servable is None or decoded is None or outputs is None:
@@ -93,7 +93,7 @@ class Recorder:
         self._background.put(sample, size)
 
     def close(self) -> None:
-        """Write what waits, and finish the file."""
+        """Write the pending requests, and finish the file."""
         self._background.close()
         try:
             self._finish()
@@ -147,7 +147,7 @@ class Recorder:
             raise
 
     def _abandon(self) -> None:
-        """Give up the file that could not be written; what it had is given back to the disk."""
+        """Remove the file that could not be written, which frees its space."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with contextlib.suppress(OpError, OSError):
@@ -155,9 +155,9 @@ class Recorder:
             self._part.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        """Remove what processes left that were killed."""
+        """Remove the unfinished files of killed processes."""
         for path in self._folder.glob(f".requests-*{SUFFIX}.part"):
-            if os.name == "nt":  # where signal 0 is that of Ctrl-C, and open files stay
+            if os.name == "nt":  # where signal 0 is Ctrl-C, and open files cannot be removed
                 with contextlib.suppress(OSError):
                     path.unlink()
                 continue
@@ -167,12 +167,12 @@ class Recorder:
             except ProcessLookupError:
                 path.unlink(missing_ok=True)
             except (OSError, ValueError):
-                continue  # another process' file
+                continue  # the file of a running process
 
     def _make_room(self) -> None:
         found = []
         for path in self._folder.glob(f"requests-*{SUFFIX}"):
-            with contextlib.suppress(OSError):  # another worker removed it
+            with contextlib.suppress(OSError):  # another worker has removed it
                 facts = path.stat()
                 found.append((facts.st_mtime, facts.st_size, path))
         found.sort()

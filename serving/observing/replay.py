@@ -38,14 +38,14 @@ _MAX_HEADER = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request as it was recorded.
+    """A recorded request.
 
     Attributes:
-        model: its name.
-        version: that answered; None if the record does not say.
-        signature: that ran.
-        inputs: what it got.
-        outputs: what it gave; empty if that was not recorded.
+        model: the model's name.
+        version: the version that answered; None if unknown.
+        signature: the signature that ran.
+        inputs: its inputs.
+        outputs: its outputs; empty if they were not recorded.
     """
 
     model: str
@@ -63,10 +63,10 @@ class Target(Protocol):
         """The name in reports."""
 
     def run(self, request: Recorded) -> Arrays:
-        """The outputs for a request's inputs."""
+        """Return the outputs for a request's inputs."""
 
     def close(self) -> None:
-        """Nothing will be run any longer."""
+        """Release its resources."""
 
 
 @dataclass(slots=True)
@@ -74,10 +74,10 @@ class Compared:
     """The difference of the answers for one output.
 
     Attributes:
-        count: answers that were compared.
-        different: those beyond the tolerances, or of another shape or dtype.
-        largest: largest absolute difference of two numbers.
-        relative: largest difference relative to the larger of the two.
+        count: the number of compared answers.
+        different: the number of those beyond the tolerances, or of another shape or dtype.
+        largest: the largest absolute difference.
+        relative: the largest difference relative to the larger of the two numbers.
     """
 
     count: int = 0
@@ -91,12 +91,12 @@ class Report:
     """The result of a replay.
 
     Attributes:
-        names: of what was compared: what is expected, and what answers.
-        requests: that were replayed.
-        skipped: records that are no requests with tensors.
-        failures: requests that could not be answered, by the first line of the reason.
-        outputs: by name of signature and output.
-        seconds: that the answers took, for each of those that answered.
+        names: the names of the expected side and of the target.
+        requests: the number of replayed requests.
+        skipped: the number of records that are not requests with tensors.
+        failures: requests that failed, by the first line of the reason.
+        outputs: the differences, by names of signature and output.
+        seconds: the durations of the answers, by target.
     """
 
     names: tuple[str, str]
@@ -134,8 +134,8 @@ class Model:
     """A SavedModel in this process.
 
     Args:
-        path: of a version's folder, or of a folder of versions, whose newest is taken.
-        version: that is taken; None for the newest.
+        path: a version's folder, or a folder of versions.
+        version: the version; None for the newest.
 
     Raises:
         OpError: it cannot be loaded.
@@ -147,27 +147,27 @@ class Model:
         self._model: LoadedModel = load_model(folder)
 
     def run(self, request: Recorded) -> Arrays:
-        """The outputs for a request's inputs."""
+        """Return the outputs for a request's inputs."""
         signature = self._model.signatures.get(request.signature)
         if signature is None:
             raise InvalidArgumentError(f"{self.name} has no signature '{request.signature}'")
         return signature.run_arrays(request.inputs)
 
     def close(self) -> None:
-        """Nothing has to be given back."""
+        """Does nothing, since a model has no connection."""
 
 
 class Server:
     """A server that speaks the Open Inference Protocol over HTTP, with raw tensors.
 
     Args:
-        url: as `http://host:8501`.
-        version: to ask for; None for the newest.
-        key: sent as bearer token, if there is one.
-        timeout_s: of each request.
+        url: the URL, such as `http://host:8501`.
+        version: the version; None for the newest.
+        key: an API key, sent as bearer token; empty for none.
+        timeout_s: the time limit of each request.
 
     Raises:
-        InvalidArgumentError: the URL is none of HTTP.
+        InvalidArgumentError: the URL is not an HTTP URL.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Server:
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgumentError(f"--url must be as http://host:8501, got '{url}'")
+            raise InvalidArgumentError(f"--url must be a URL such as http://host:8501, got '{url}'")
         kind = (
             http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         )
@@ -186,10 +186,10 @@ class Server:
         self.name = url if version is None else f"{url} version {version}"
 
     def run(self, request: Recorded) -> Arrays:
-        """The outputs for a request's inputs.
+        """Return the outputs for a request's inputs.
 
         Raises:
-            UnavailableError: there is no answer, or a refusal.
+            UnavailableError: the server does not answer, or refuses.
         """
         raw = {name: write_tensor(array) for name, array in request.inputs.items()}
         header = json.dumps(
@@ -237,15 +237,15 @@ def replay(
     atol: float = 1e-5,
     limit: int = 0,
 ) -> Report:
-    """Answer recorded requests again, and compare.
+    """Answer recorded requests again, and compare the answers.
 
     Args:
         paths: TFRecord files of PredictionLogs, or folders of these.
-        target: that answers.
-        against: whose answers are expected; None expects those of the records.
-        rtol: numbers may differ by this part of the expected one,
-        atol: and by this.
-        limit: requests to replay; 0 for all.
+        target: the server or model that answers.
+        against: the one with the expected answers; None expects those of the records.
+        rtol: tolerance relative to the expected number,
+        atol: and absolute tolerance, which are added.
+        limit: the number of requests to replay; 0 for all.
 
     Raises:
         NotFoundError: there are no records.
@@ -275,7 +275,7 @@ def replay(
 
 
 def find_records(paths: Sequence[str | Path]) -> list[Path]:
-    """The files under these paths, in the order of their names.
+    """Return the files under these paths, sorted by name.
 
     Raises:
         NotFoundError: a path does not exist, or there is no file.
@@ -335,7 +335,7 @@ def _compare(compared: Compared, expected: Array, found: Array, rtol: float, ato
     wide = np.complex128 if np.iscomplexobj(expected) else np.float64
     a, b = expected.astype(wide), found.astype(wide)
     with np.errstate(all="ignore"):
-        # NaN is as good as NaN, and an infinity as the same one.
+        # NaN equals NaN, and an infinity the same infinity.
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         gap = np.where(same, 0.0, np.abs(a - b))
         gap = np.where(np.isnan(gap), np.inf, gap)

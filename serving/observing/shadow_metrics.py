@@ -1,4 +1,4 @@
-"""Prometheus metrics of shadow versions: their latency, and how their outputs differ."""
+"""Prometheus metrics of shadow versions: their latency, and differences of their outputs."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class ShadowMeter:
     """The counters of one shadow.
 
     Args:
-        cells: where the counts are, at least `Meter.CELLS`; None keeps them here.
+        cells: the storage of the counts, at least `Meter.CELLS`; None allocates them here.
 
     Attributes:
-        results: copies of requests, by what came of them, in the order of `RESULTS`.
-        latency: microseconds that the shadow ran.
-        differences: from the answer that was given, by scale.
-        largest: of these, in the order of the scales.
+        results: copies of requests by result, in the order of `RESULTS`.
+        latency: microseconds of the shadow's runs.
+        differences: differences from the answers given, by scale.
+        largest: the largest of these, in the order of the scales.
     """
 
     __slots__ = ("differences", "largest", "latency", "results")
 
     def __init__(self, cells: Cells | None = None) -> None:
         at = 0
-        # Slices of shared memory are views of it; those of a list are lists of their own.
+        # Slices of shared memory are views of it, but slices of a list are copies.
         whole: Cells = [0.0] * Meter.CELLS if cells is None else cells
 
         def part(size: int) -> Cells:
@@ -65,13 +65,13 @@ class ShadowMeter:
         self.results[RESULTS.index(result)] += 1
 
     def differ(self, absolute: float, relative: float) -> None:
-        """Count how far the outputs of one request are apart."""
+        """Count the differences of the outputs of one request."""
         for i, (scale, value) in enumerate(zip(_SCALES, (absolute, relative), strict=True)):
             self.differences[scale].observe(value)
             self.largest[i] = max(self.largest[i], value)
 
     def add(self, other: ShadowMeter) -> None:
-        """Count what another worker counted."""
+        """Add the counts of another worker."""
         pairs = [(self.results, other.results), (self.latency.cells, other.latency.cells)]
         pairs += [(self.differences[s].cells, other.differences[s].cells) for s in _SCALES]
         for mine, its in pairs:
@@ -85,19 +85,19 @@ class ShadowMetrics(Collector):
     """The meters of all shadows.
 
     Args:
-        ledger: where they are, if several workers count; None keeps them here.
+        ledger: the storage if several workers count; None keeps the counts here.
     """
 
     def __init__(self, ledger: Ledger | None = None) -> None:
         self._ledger = ledger
         self._meters: dict[tuple[str, str], ShadowMeter] = {}
-        if ledger is not None:  # of the worker whose place this one takes
+        if ledger is not None:  # counts of the worker that this one replaces
             for (model, version, kind), cells in ledger.own():
                 if kind == SHADOW:
                     self._meters[model, version] = ShadowMeter(cells)
 
     def meter(self, model: str, version: int) -> ShadowMeter:
-        """The meter of a shadow."""
+        """Return the meter of a shadow."""
         key = (model, str(version))
         if key not in self._meters:
             cells = None if self._ledger is None else self._ledger.add((*key, SHADOW))
@@ -105,12 +105,12 @@ class ShadowMetrics(Collector):
         return self._meters[key]
 
     def report(self, shadow: Shadow) -> dict[str, Any]:
-        """The results of a shadow's copies so far, for people: as JSON has it.
+        """Return the results of a shadow's copies so far, for JSON.
 
         Returns:
-            `fraction` of the requests, `results` by what came of them, `mean_us` of its runs, and
-            the largest `absolute_difference` and `relative_difference` from the answers given; None
-            for what is not known, or not finite.
+            `fraction` of the requests, `results` by kind, `mean_us` of its runs, and the largest
+            `absolute_difference` and `relative_difference` from the answers given; None for values
+            that are unknown or not finite.
         """
         meter = self._everywhere().get((shadow.model, str(shadow.version))) or ShadowMeter()
         *counts, total = meter.latency.cells
@@ -162,7 +162,7 @@ class ShadowMetrics(Collector):
         return (counts, latency, differences, largest)
 
     def _everywhere(self) -> dict[tuple[str, str], ShadowMeter]:
-        """The meters of all workers, those of one shadow added up."""
+        """The meters of all workers, summed by shadow."""
         if self._ledger is None:
             return self._meters
         found: dict[tuple[str, str], ShadowMeter] = {}

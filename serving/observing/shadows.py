@@ -40,9 +40,9 @@ class Shadows:
     """Runs copies of requests on shadow versions.
 
     Args:
-        shadows: which, and how many of the requests they get.
-        repository: has the versions.
-        metrics: gets what comes of it.
+        shadows: the shadows, and their fractions of the requests.
+        repository: the repository with the versions.
+        metrics: the meters of the results.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class Shadows:
         )
 
     def observe(self, exchanging: Exchanging, _: Reply | None, error: BaseException | None) -> None:
-        """Copy a request that was answered. On the event loop."""
+        """Copy an answered request. Called on the event loop."""
         shadows = self._of.get(exchanging.request.which.name)
         decoded, outputs = exchanging.decoded, exchanging.outputs
         if shadows is None or error is not None or decoded is None or outputs is None:
             return
-        if decoded.sequence is not None:  # its answer follows from requests before it
+        if decoded.sequence is not None:  # its answer depends on earlier requests
             return
         size = sum(a.nbytes for arrays in (decoded.feeds, outputs) for a in arrays.values())
         for shadow in shadows:
@@ -74,7 +74,7 @@ class Shadows:
                     self._meters[shadow].count("dropped")
 
     def close(self) -> None:
-        """Run what waits."""
+        """Run the pending copies."""
         self._background.close()
 
     def _consume(self, copies: list[_Copy]) -> None:
@@ -93,7 +93,7 @@ class Shadows:
         try:
             servable.signature(signature_name)
             outputs = servable.run_now(signature_name, feeds)
-        except Exception as error:  # its errors concern no client
+        except Exception as error:  # its errors do not affect clients
             meter.count("failed")
             self._complain(shadow, f"failed where the answering version did not: {one_line(error)}")
             return
@@ -129,15 +129,16 @@ def mismatch(outputs: Arrays, expected: Arrays) -> str:
 
 
 def difference(outputs: Arrays, expected: Arrays) -> tuple[float, float]:
-    """The distance between the numbers of outputs, over all outputs.
+    """Return the largest differences of numbers, over all outputs.
 
     Args:
-        outputs: of the same names, dtypes and shapes as `expected`.
-        expected: what they are compared with.
+        outputs: arrays with the names, dtypes and shapes of `expected`.
+        expected: the arrays to compare with.
 
     Returns:
-        The largest absolute difference, infinite where only one is finite; and the largest relative
-        one, to the largest finite value of the expected output. Strings are not counted.
+        The largest absolute difference, infinite if only one number is finite; and the largest
+        difference relative to the largest finite value of the expected output. Strings do not
+        count.
     """
     absolute = relative = 0.0
     for name, other in expected.items():

@@ -16,7 +16,7 @@ class StuckRuns:
     """Counts the abandoned runs of this process that do not end.
 
     Args:
-        repository: whose newest versions are asked.
+        repository: the repository, whose newest versions count.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -28,7 +28,7 @@ class StuckRuns:
 
         found = GaugeMetricFamily(
             "pinnace:serving:stuck_runs",
-            "Runs that nobody waits for and that do not end.",
+            "Runs without waiting callers that do not end.",
             labels=("model_name", "version"),
         )
         for servable in self._repository.newest():

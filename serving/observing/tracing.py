@@ -40,10 +40,10 @@ class _Finished:
 
 
 class Tracing:
-    """Makes spans of requests, children of the client's if it sent a W3C `traceparent`.
+    """Creates spans of requests, children of the client's if it sent a W3C `traceparent`.
 
     Args:
-        provider: of OpenTelemetry's SDK; None makes one that sends OTLP over HTTP.
+        provider: a provider of OpenTelemetry's SDK; None creates one that sends OTLP over HTTP.
 
     Raises:
         UnavailableError: OpenTelemetry's SDK or exporter is not installed.
@@ -65,7 +65,7 @@ class Tracing:
     def observe(
         self, exchanging: Exchanging, reply: Reply | None, error: BaseException | None
     ) -> None:
-        """Trace a request that is over. On the event loop."""
+        """Trace a completed request. Called on the event loop."""
         request = exchanging.request
         now = time.perf_counter()
         offset = time.time_ns() - int(now * 1e9)
@@ -108,7 +108,7 @@ class Tracing:
         )
 
     def close(self) -> None:
-        """Send what waits."""
+        """Send the pending spans."""
         self._background.close()
         if self._own is not None:
             self._own.shutdown()
@@ -140,7 +140,7 @@ def _provider() -> Any:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise _missing() from None
-    # OTEL_SERVICE_NAME is stronger than what stands here.
+    # OTEL_SERVICE_NAME takes precedence over this value.
     resource = Resource({"service.name": "pinnace"}).merge(Resource.create())
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -1,4 +1,4 @@
-"""Classify and regress: signatures that read serialized Examples, and what their outputs mean.
+"""Classify and regress: signatures that read serialized Examples, and their outputs.
 
 Source: TensorFlow Serving, servables/tensorflow/classifier.cc and regressor.cc;
 docs/reference/serving_api.md 1.5.
@@ -32,7 +32,7 @@ REGRESS = "tensorflow/serving/regress"
 
 _INPUT = "inputs"
 _CLASSES, _SCORES, _VALUES = "classes", "scores", "outputs"
-# Of each class its tag and length; of a score, if it is not 0, a tag and four bytes.
+# Bytes per class: tag and length; per score other than 0: a tag and a float32.
 _BYTES_OF_CLASS, _BYTES_OF_SCORE = 2, 5
 _METHODS = {"classify": CLASSIFY, "regress": REGRESS}
 
@@ -40,16 +40,16 @@ _METHODS = {"classify": CLASSIFY, "regress": REGRESS}
 def example_feeds(
     servable: Servable, signature_name: str, examples: Array, api: str
 ) -> dict[str, Array]:
-    """The feeds of a signature that reads Examples.
+    """Return the feeds of a signature that reads Examples.
 
     Args:
-        servable: the version to ask.
-        signature_name: of the signature.
-        examples: serialized, of dtype object.
+        servable: the version.
+        signature_name: the signature's name.
+        examples: serialized Examples, of dtype object.
         api: `classify` or `regress`.
 
     Raises:
-        InvalidArgumentError: there is no such signature, or it does something else; or no example.
+        InvalidArgumentError: the signature does not exist or has another method; or no example.
     """
     signature = servable.signatures.get(signature_name)
     if signature is None:
@@ -91,18 +91,18 @@ def example_feeds(
 
 
 def classifications(outputs: Arrays, count: int) -> Iterator[list[tuple[str, float]]]:
-    """Labels with their scores, for each example.
+    """Yield the labels with their scores, for each example.
 
     Args:
         outputs: `classes` [batch, n] of strings, `scores` [batch, n] of float32, or one of them.
-        count: examples that were asked.
+        count: the number of examples.
 
     Returns:
-        The label is empty where there are only scores, the score 0 where there are only classes.
+        The label is empty without `classes`, the score 0 without `scores`.
 
     Raises:
-        InvalidArgumentError: the outputs are others.
-        ResourceExhaustedError: an answer may not have so many.
+        InvalidArgumentError: the outputs have other dtypes or shapes.
+        ResourceExhaustedError: the answer would be too large.
     """
     classes, scores = outputs.get(_CLASSES), outputs.get(_SCORES)
     for name, array, dtype in (
@@ -131,7 +131,7 @@ def classifications(outputs: Arrays, count: int) -> Iterator[list[tuple[str, flo
 
 
 def _least_bytes(classes: Array | None, scores: Array | None) -> int:
-    """Bytes of the shortest form that labels and scores have: protobuf's."""
+    """The bytes of the shortest encoding of labels and scores, which is protobuf's."""
     size = 0
     if scores is not None:
         size += _BYTES_OF_CLASS * scores.size
@@ -154,14 +154,14 @@ def _rows(
 
 
 def regression_values(outputs: Arrays, count: int) -> Array:
-    """One value for each example, [count].
+    """Return one value for each example, [count].
 
     Args:
         outputs: `outputs`, [batch] or [batch, 1] of float32.
-        count: examples that were asked.
+        count: the number of examples.
 
     Raises:
-        InvalidArgumentError: the output is another.
+        InvalidArgumentError: the output has another dtype or shape.
     """
     values = outputs[_VALUES]
     if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] != 1):
@@ -180,7 +180,7 @@ def regression_values(outputs: Arrays, count: int) -> Array:
 def _check_dtype(name: str, array: Array, dtype: DType) -> None:
     found = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     if found is not dtype:
-        from pinnace.proto.types_pb2 import DataType  # late: HTTP needs no protobuf for this
+        from pinnace.proto.types_pb2 import DataType  # late: HTTP does not need protobuf for this
 
         expected, got = (DataType.Name(cast("DataType", one.enum)) for one in (dtype, found))
         raise InvalidArgumentError(f"Expected {name} Tensor of {expected}. Got: {got}")

@@ -1,6 +1,6 @@
-"""Who may change the served models: no client, unless a flag or an API key allows it.
+"""Permission to change the served models: denied unless a flag or an API key grants it.
 
-Loading a model runs its program; unloading one ends its service.
+Loading a model runs its program; unloading a model ends its service.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ModelControl:
     """Checks requests to load, unload and replace models, for every protocol.
 
     Args:
-        settings: whether it is allowed at all. With API keys it is: their holders are known.
+        settings: whether control is allowed. With API keys it is, since their holders are known.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -31,29 +31,29 @@ class ModelControl:
         self._takes_urls = settings.model_control_urls
 
     def check(self, headers: RequestHeaders) -> None:
-        """Raise unless the request may change the models that are served.
+        """Check that the request may change the served models.
 
         Args:
             headers: names in lower case; an API key in them was checked before.
 
         Raises:
-            PermissionDeniedError: control is switched off, or a page of another origin asks.
+            PermissionDeniedError: control is disabled, or a page of another origin sends this.
         """
         if not self._is_on:
             raise PermissionDeniedError(
-                "Models are not loaded or unloaded on request: the server was started without it\n"
-                "  Try: pinnace serve --model_control, or --api_keys_file, with which keys may"
+                "Requests cannot load or unload models: the server was started without this\n"
+                "  Try: pinnace serve --model_control, or --api_keys_file, whose keys allow it"
             )
         check_origin(headers)
 
     def check_sources(self, models: Iterable[ModelConfig]) -> None:
-        """Raise unless a client may name the paths of these models.
+        """Check that a client may name the paths of these models.
 
         Args:
-            models: that it asks to serve.
+            models: the models that it wants to serve.
 
         Raises:
-            PermissionDeniedError: one lies at a URL, and no flag allows that.
+            PermissionDeniedError: a path is a URL, and no flag allows that.
         """
         for model in models:
             if is_remote(model.base_path) and not self._takes_urls:
@@ -65,19 +65,19 @@ class ModelControl:
 
 
 def check_origin(headers: RequestHeaders) -> None:
-    """Raise if a page of another origin sends this: browsers send an `Origin` header.
+    """Check that no page of another origin sends this: browsers send an `Origin` header.
 
     Args:
         headers: names in lower case.
 
     Raises:
-        PermissionDeniedError: one does.
+        PermissionDeniedError: a page of another origin does.
     """
     origin = headers.get(b"origin")
     if origin is None:
         is_foreign = headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin")
     else:
-        # The scheme may be another one, behind a proxy that ends TLS.
+        # The scheme may differ behind a proxy that ends TLS.
         place = origin.partition(b"://")[2].lower()
         is_foreign = not place or place != headers.get(b"host", b"").strip().lower()
     if is_foreign:

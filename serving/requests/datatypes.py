@@ -1,4 +1,4 @@
-"""Names of dtypes in the Open Inference Protocol, and bytes of tensors as it sends them.
+"""Names of dtypes in the Open Inference Protocol, and its binary form of tensors.
 
 Source: docs/reference/serving_api.md 4, binary tensor data extension.
 """
@@ -38,16 +38,16 @@ BY_NAME: dict[str, DType] = {
 }
 _NAMES = {dtype: name for name, dtype in BY_NAME.items()}
 MAX_RANK = 32
-SLICE = 2**15  # elements that become Python numbers at once: other threads wait meanwhile
+SLICE = 2**15  # elements that become Python numbers at once, while other threads wait
 _MAX_SIZE = 2**63
-_MAX_ELEMENTS = 2**58  # NumPy counts bytes in 63 bits, also of arrays without elements
+_MAX_ELEMENTS = 2**58  # NumPy counts bytes in 63 bits, also for arrays without elements
 
 
 def datatype(dtype: DType) -> str:
-    """The protocol's name of a dtype.
+    """Return the protocol's name of a dtype.
 
     Raises:
-        UnimplementedError: it has none, as for complex numbers.
+        UnimplementedError: the dtype has none, such as complex numbers.
     """
     name = _NAMES.get(dtype)
     if name is None:
@@ -56,10 +56,10 @@ def datatype(dtype: DType) -> str:
 
 
 def dtype_named(name: object) -> DType:
-    """The dtype of a protocol's name.
+    """Return the dtype of a protocol's name.
 
     Raises:
-        InvalidArgumentError: there is no such name.
+        InvalidArgumentError: the name is unknown.
     """
     dtype = BY_NAME.get(name) if isinstance(name, str) else None
     if dtype is None:
@@ -74,10 +74,10 @@ def datatype_of(array: Array) -> str:
 
 
 def checked_shape(name: str, shape: object) -> tuple[int, ...]:
-    """A shape from a request, checked.
+    """Return a shape from a request, after checking it.
 
     Raises:
-        InvalidArgumentError: it is no short list of sizes.
+        InvalidArgumentError: it is not a short list of sizes.
     """
     if (
         not isinstance(shape, list | tuple)
@@ -97,7 +97,7 @@ def checked_shape(name: str, shape: object) -> tuple[int, ...]:
 
 
 def count(shape: Sequence[int]) -> int:
-    """The elements of a shape, however large."""
+    """The number of elements of a shape, however large."""
     product = 1
     for size in shape:
         product *= size
@@ -105,19 +105,19 @@ def count(shape: Sequence[int]) -> int:
 
 
 def read_tensor(name: str, dtype: DType, shape: tuple[int, ...], raw: memoryview) -> Array:
-    """A tensor out of its bytes.
+    """Return a tensor from its bytes.
 
     Args:
-        name: for messages.
-        dtype: of the tensor.
-        shape: of the tensor.
+        name: its name, for messages.
+        dtype: its dtype.
+        shape: its shape.
         raw: little-endian and row-major; each string with its length as uint32 before it.
 
     Returns:
-        An array that cannot be written to.
+        A read-only array.
 
     Raises:
-        InvalidArgumentError: the bytes are not as many as the shape needs.
+        InvalidArgumentError: the number of bytes does not match the shape.
     """
     if dtype is dtypes.string:
         return _read_strings(name, shape, raw)
@@ -134,10 +134,10 @@ def read_tensor(name: str, dtype: DType, shape: tuple[int, ...], raw: memoryview
 
 
 def write_tensor(array: Array) -> bytes:
-    """The bytes of a tensor, as `read_tensor` takes them.
+    """Return the bytes of a tensor, as `read_tensor` takes them.
 
     Raises:
-        ResourceExhaustedError: an answer may not have so many.
+        ResourceExhaustedError: the answer would be too large.
     """
     if array.dtype != object:
         return raw_bytes(array)
@@ -147,7 +147,7 @@ def write_tensor(array: Array) -> bytes:
 
 
 def long_tensor(array: Array) -> Long:
-    """The same, not written yet."""
+    """The same as bytes that are written later."""
     return raw_texts(array) if array.dtype == object else as_they_lie(array)
 
 

@@ -1,4 +1,4 @@
-"""From a request to its reply, the same for every protocol and front end."""
+"""From a request to its reply, the same for every protocol and front."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ _LONGEST_UNTIDY_S = 10.0
 
 
 class Exchange:
-    """Answers inference requests by calling back; nothing is raised to the caller.
+    """Answers inference requests by callback; errors become replies.
 
     Args:
         settings: limits and times.
-        repository: of the models.
+        repository: the models.
         metrics: counts and times every request.
 
     Attributes:
-        control: judges requests to change what is served.
+        control: checks requests to change the served models.
         observe_idle: called after a reply that leaves no request in flight, with the times of that
             request and reply.
         hurry: set when the server ends without waiting for requests in flight.
         room: the memory for requests.
-        regions: of shared memory; None if clients may not register any.
+        regions: regions of shared memory; None if clients may not register any.
     """
 
     def __init__(self, settings: Settings, repository: Repository, metrics: Metrics) -> None:
@@ -76,15 +76,15 @@ class Exchange:
         self._body_limits = dict(settings.max_body_bytes_of)
         self.most_expanded = settings.max_expansion_bytes
         self.most_reply = settings.max_reply_bytes or NO_LIMIT
-        # No body of this size is too large for any model.
+        # No model refuses a body of this size.
         self.smallest_body_limit = min([settings.max_body_bytes, *self._body_limits.values()])
 
     def open(self, request: Request, finish: Callable[[Reply], None]) -> Exchanging:
-        """Judge a request before its body is read. On the event loop.
+        """Check a request before its body is read. Called on the event loop.
 
         Args:
-            request: what came.
-            finish: gets the reply, on the event loop, now or later; not if it was cancelled.
+            request: the request.
+            finish: takes the reply, on the event loop, now or later; not if it was cancelled.
 
         Returns:
             The exchange, to be started with the body; if it is over, the request was refused.
@@ -108,14 +108,14 @@ class Exchange:
         leaving: Callable[[], Awaitable[object]] | None = None,
         within_s: float | None = None,
     ) -> Reply:
-        """The reply to a request, for fronts that wait for it.
+        """Return the reply to a request, for fronts that wait for it.
 
         Args:
-            request: what came.
-            read: gives the body; called only if the request is not refused before. Reports
+            request: the request.
+            read: returns the body; called only if the request is not refused before. Reports
                 unannounced bytes to the function that it is given.
-            leaving: ends when the client has gone away; asked once the body is there.
-            within_s: time that the client gives it, where its headers do not say so.
+            leaving: ends when the client has left; awaited once the body is complete.
+            within_s: the client's time limit, if its headers have none.
 
         Raises:
             CancelledError: the client has disconnected.
@@ -147,7 +147,7 @@ class Exchange:
         Between two of them it would only be allocated again, page by page, while others wait.
 
         Args:
-            servable: whose threads have the time for it.
+            servable: the version whose threads do it.
         """
         now = time.perf_counter()
         if self._tidying is None:
@@ -157,7 +157,7 @@ class Exchange:
 
         def tidy() -> None:
             self._tidying = None
-            with suppress(RuntimeError):  # the interpreter ends
+            with suppress(RuntimeError):  # the interpreter is shutting down
                 servable.coders.start(give_back)
 
         left = self._untidy_since + _LONGEST_UNTIDY_S - now
@@ -171,20 +171,20 @@ class Exchange:
         return self.settings.max_body_bytes
 
     def check_size(self, size: int, model: str) -> None:
-        """Raise if a body of so many bytes is above the limit.
+        """Check that a body of this size is within the limit.
 
         Raises:
-            RequestTooLargeError: it is not.
+            RequestTooLargeError: it is larger.
         """
         limit = self.body_limit(model)
         if size > limit:
             raise RequestTooLargeError(f"The body is larger than {limit} bytes, the server's limit")
 
     def check_load(self) -> None:
-        """Raise if the server has no room for another request.
+        """Check that the server has room for another request.
 
         Raises:
-            UnavailableError: it has not: clients are to come back.
+            UnavailableError: there is no room; clients may retry.
         """
         if self.in_flight > self.most_requests:
             raise UnavailableError(
@@ -196,10 +196,10 @@ class Exchange:
             )
 
     def timeout_s(self, headers: RequestHeaders) -> float:
-        """The time limit of a request: the server's, or less if the client says so.
+        """Return the time limit of a request: the server's, or the client's if that is less.
 
         Raises:
-            InvalidArgumentError: the header is no number of milliseconds.
+            InvalidArgumentError: the header is not a number of milliseconds.
         """
         text = headers.get(b"x-request-timeout-ms")
         limit = self.settings.request_timeout_s
@@ -214,7 +214,7 @@ class Exchange:
 
 
 async def _unless_left(future: asyncio.Future[Reply], leaving: Awaitable[object]) -> Reply:
-    """The reply, unless the client goes away before it is there."""
+    """Return the reply, unless the client leaves before."""
     left = asyncio.ensure_future(leaving)
     try:
         await asyncio.wait((future, left), return_when=asyncio.FIRST_COMPLETED)

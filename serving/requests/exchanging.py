@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pinnace.serving.running.runs import Run
     from pinnace.serving.running.signatures import Arrays
 
-_LARGE_BYTES = 2**20  # encoding beyond it would keep the event loop from its work
-_SLOW_BYTES = 2**16  # the same of decoding, where each value is looked at
-_MOST_TEXTS = 1024  # strings of an output whose sizes are counted on the event loop
+_LARGE_BYTES = 2**20  # encoding more would block the event loop for too long
+_SLOW_BYTES = 2**16  # the same for decoding value by value
+_MOST_TEXTS = 1024  # strings of an output whose sizes are summed on the event loop
 _NEVER = float("inf")
 
 
@@ -48,19 +48,19 @@ class Exchanging(Call):
     """A request in flight; once it is decoded, also the call that waits in a lane.
 
     Args:
-        exchange: that answers it, and counts it already.
-        request: what came.
-        finish: gets the reply.
+        exchange: the exchange, which counts it already.
+        request: the request.
+        finish: takes the reply.
 
     Attributes:
         begun: when its headers were complete, on `time.perf_counter`'s clock.
         read_at: when its body was complete.
         decoded_at: when its body was decoded.
         charged: bytes that are counted for it.
-        servable: that answers.
-        decoded: what it asks.
-        outputs: what the model answered.
-        is_over: whether it was answered or given up.
+        servable: the version that answers.
+        decoded: the decoded request.
+        outputs: the model's outputs.
+        is_over: whether it was answered or cancelled.
     """
 
     __slots__ = (
@@ -79,7 +79,8 @@ class Exchanging(Call):
     def __init__(
         self, exchange: Exchange, request: Request, finish: Callable[[Reply], None]
     ) -> None:
-        # Not the base's: this is made for every request, and sets each attribute once.
+        # Does not call the base's, since one is created per request, and each attribute is set
+        # once.
         self.begun = time.perf_counter()
         self.request = request
         self.charged = request.size
@@ -95,7 +96,7 @@ class Exchanging(Call):
 
     @property
     def call(self) -> Call | None:
-        """This as a call; None before it is queued in a lane."""
+        """This object as a call; None before it is queued in a lane."""
         return self if self.arrived else None
 
     def judge(self) -> None:
@@ -113,7 +114,7 @@ class Exchanging(Call):
         """Count bytes that are held for the request and that its headers did not announce.
 
         Args:
-            size: of the body so far.
+            size: the bytes of the body so far.
 
         Raises:
             UnavailableError: the server holds too many.
@@ -130,10 +131,10 @@ class Exchanging(Call):
         """Decode and queue the request; errors become its reply.
 
         Args:
-            body: unpacked.
-            now: on `time.perf_counter`'s clock, if the caller just looked.
-            within_s: time that the client gives it, where its headers do not say so.
-            begin: where the body begins in the bytes, for a `HotWire`.
+            body: the decompressed body.
+            now: the time on `time.perf_counter`'s clock, if the caller has just read it.
+            within_s: the client's time limit, if its headers have none.
+            begin: the offset of the body in the bytes, for a `HotWire`.
         """
         exchange, request = self._exchange, self.request
         now = self.read_at = now or time.perf_counter()
@@ -162,7 +163,7 @@ class Exchanging(Call):
             self.fail(error)
 
     def cancel(self) -> None:
-        """The client went away: what has not begun to run never will."""
+        """Cancel the request of a client that left; a run that has begun continues."""
         if not self.is_over:
             self._end()
             self._exchange.metrics.count_cancelled(self.request)
@@ -186,9 +187,9 @@ class Exchanging(Call):
                     needed = reading_bytes(len(body) - begin, request.wire.entrypoint)
                     with self._exchange.room.kept(needed), no_collections():
                         decoded = self._decode(servable, body, begin)
-                except BaseException as problem:  # the caller gets it
+                except BaseException as problem:  # passed on to the caller
                     error = problem
-            with suppress(RuntimeError):  # the loop is closed, and its callers with it
+            with suppress(RuntimeError):  # the loop is closed, so that no caller is left
                 loop.call_soon_threadsafe(done, decoded, error)
             # An error and this frame refer to each other: a cycle that would keep the body alive.
             decoded = error = None
@@ -213,7 +214,7 @@ class Exchanging(Call):
 
     def _decode(self, servable: Servable, body: bytes, begin: int) -> Decoded:
         request = self.request
-        # As `allowed_bytes`, without a call.
+        # `allowed_bytes`, inlined.
         most, honest = self._exchange.most_expanded, PER_BYTE * request.size
         ALLOWANCE.most = most if most > honest else honest
         ALLOWANCE.regions = self._exchange.regions
@@ -223,14 +224,14 @@ class Exchanging(Call):
         return request.wire.decode(servable, body, request.headers)
 
     def wait(self, servable: Servable, decoded: Decoded) -> None:
-        """Wait in a lane for a run.
+        """Queue the request in a lane for a run.
 
         Args:
-            servable: that answers.
-            decoded: what is asked.
+            servable: the version that answers.
+            decoded: the decoded request.
 
         Raises:
-            OpError: it does not fit the signature, or the lane has no room.
+            OpError: it does not match the signature, or the lane is full.
         """
         name, feeds = decoded.signature_name, decoded.feeds
         fits = True
@@ -239,7 +240,7 @@ class Exchanging(Call):
             held = held_bytes(feeds)
             if held > self.charged:
                 self.charge(held)
-        # The kind of packed rows was made for one signature, and fits it.
+        # The kind of packed rows was created for one signature, which it matches.
         elif feeds.kind.signature is not servable.signatures.get(name):
             fits = check_feeds(servable.signature(name), feeds)
         self.decoded = decoded
@@ -255,7 +256,7 @@ class Exchanging(Call):
         lanes[name].submit(self, now)
 
     def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
-        """Make the reply out of the outcome."""
+        """Reply with the outcome of the run."""
         if self.is_over:
             return
         if outputs is None or self.decoded is None:
@@ -274,7 +275,7 @@ class Exchanging(Call):
             self._succeed(reply)
 
     def settle_run(self, run: Run, outputs: Arrays) -> None:
-        """Answer all requests of a run at once, where no observer needs them one by one."""
+        """Answer all requests of a run at once, if no observer needs them one by one."""
         exchange, decoded = self._exchange, self.decoded
         replies: list[Reply] | None = None
         if (
@@ -285,7 +286,7 @@ class Exchanging(Call):
         ):
             joined = decoded.joined
             if joined is not None:
-                with suppress(Exception):  # each request alone gets its own error
+                with suppress(Exception):  # single replies give each request its own error
                     replies = joined.encode_rows(outputs, run.rows)
         if replies is None:
             run.settle_apart(outputs)
@@ -322,9 +323,9 @@ class Exchanging(Call):
                 try:
                     with self._exchange.room.kept(writing_bytes(outputs)):
                         reply = self._encode(encode, outputs)
-                except BaseException as problem:  # the caller gets it
+                except BaseException as problem:  # passed on to the caller
                     error = problem
-            with suppress(RuntimeError):  # the loop is closed, and its callers with it
+            with suppress(RuntimeError):  # the loop is closed, so that no caller is left
                 loop.call_soon_threadsafe(done, reply, error)
             reply = error = None  # as above
 
@@ -353,7 +354,7 @@ class Exchanging(Call):
                 observe(self, reply, None)
 
     def fail(self, error: BaseException) -> None:
-        """Make an error the reply."""
+        """Reply with an error."""
         if self.is_over:
             return
         self._end()
@@ -370,12 +371,12 @@ class Exchanging(Call):
 
 
 def _reads_memory(regions: Regions, body: bytes) -> bool:
-    """Whether decoding a body may read more from shared memory than the event loop has time for."""
+    """Whether decoding may read more shared memory than the event loop has time for."""
     return b"shared_memory_region" in body and regions.largest > _SLOW_BYTES
 
 
 def _is_large(outputs: Arrays) -> bool:
-    """Whether encoding them would block the event loop for too long."""
+    """Whether encoding the outputs would block the event loop for too long."""
     size = 0
     for array in outputs.values():
         size += array.size * 16

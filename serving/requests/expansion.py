@@ -1,4 +1,4 @@
-"""Limits of the size that a request or its reply expands to, checked before allocation.
+"""Limits of the size to which a request or its reply expands, checked before allocation.
 
 A few bytes can expand to many: a value that fills a shape, a compressed body, a context that is
 repeated for each example. Decoders check here before they allocate. The decoded size of a request
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Arrays
 
 MOST_BYTES = 64 * 2**20
-MOST_REPLY_BYTES = 4 * MOST_BYTES  # numbers of a large body are longer as text than as they came
+MOST_REPLY_BYTES = 4 * MOST_BYTES  # numbers may be longer as text than in the request
 NO_LIMIT = 2**62
 PIECE_BYTES = 2**20  # of a long text, written at once
-_TEXTS = 2**15  # that are looked at at once
-# Numbers as text take about twelve times their size while they are parsed, in honest requests too.
+_TEXTS = 2**15  # examined at once
+# Numbers as text take about twelve times their size while they are parsed, also legitimate ones.
 PER_BYTE = 16
-# A value that fills a shape is copied when requests are joined, by the model, and for the answer.
+# A value that fills a shape is copied when requests are joined, by the model, and for the reply.
 COPIES = 4
 
 
@@ -37,9 +37,9 @@ class _Allowance(threading.local):
     """The allowance of the request that this thread works for.
 
     Attributes:
-        most: bytes that it may still expand to while it is decoded.
-        most_reply: bytes of its answer.
-        regions: of shared memory, which `regions.py` has; None if the server has none.
+        most: bytes to which it may still expand while it is decoded.
+        most_reply: bytes that its reply may have.
+        regions: regions of shared memory, set by `regions.py`; None if the server has none.
     """
 
     most = MOST_BYTES
@@ -51,24 +51,24 @@ ALLOWANCE = _Allowance()
 
 
 def allowed_bytes(sent: int, most: int) -> int:
-    """The bytes that a request may expand to.
+    """Return the bytes to which a request may expand.
 
     Args:
-        sent: bytes of its body, as they came.
-        most: that any request may.
+        sent: bytes of its body, as received.
+        most: the limit for any request.
     """
     return max(most, PER_BYTE * sent)
 
 
 def check_expansion(needed: int, what: str) -> None:
-    """Raise if the request being decoded may not expand to so many bytes.
+    """Check that the request being decoded may expand to this many bytes.
 
     Args:
-        needed: bytes.
-        what: needs them, for the message.
+        needed: the bytes.
+        what: the part that needs them, for the message.
 
     Raises:
-        RequestTooLargeError: it may not.
+        RequestTooLargeError: they exceed the limit.
     """
     most = ALLOWANCE.most
     if needed > most:
@@ -79,14 +79,14 @@ def check_expansion(needed: int, what: str) -> None:
 
 
 def check_reply(size: int, most: int | None = None) -> None:
-    """Raise if the answer that is being encoded may not have so many bytes.
+    """Check that the answer being encoded may have this many bytes.
 
     Args:
-        size: that it has at least.
-        most: that it may have; None for what this thread's may.
+        size: the least size that it will have.
+        most: the limit; None for that of this thread's request.
 
     Raises:
-        ResourceExhaustedError: it may not.
+        ResourceExhaustedError: the size exceeds the limit.
     """
     most = ALLOWANCE.most_reply if most is None else most
     if size > most:
@@ -97,13 +97,13 @@ def check_reply(size: int, most: int | None = None) -> None:
 
 
 def joined(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """One text of many pieces of an answer; other threads run in between.
+    """Return the concatenated pieces of an answer; other threads run in between.
 
     Raises:
-        ResourceExhaustedError: it becomes too long.
+        ResourceExhaustedError: the result is too long.
     """
-    # It grows where it is, and gives what it has without a copy: a join would take as long as the
-    # whole, in which no other thread runs.
+    # It grows in place, and its content is taken without a copy: a join would hold the GIL for as
+    # long as the whole takes.
     file = io.BytesIO()
     for piece in pieces:
         check_reply(file.tell() + len(piece))
@@ -112,7 +112,7 @@ def joined(pieces: Iterable[bytes | memoryview]) -> bytes:
 
 
 def pieces_of_bytes(text: bytes | memoryview) -> Iterable[bytes | memoryview]:
-    """A text in pieces, none of which is long."""
+    """Yield a text in pieces of limited length."""
     if len(text) <= PIECE_BYTES:
         return (text,)
     view = memoryview(text)
@@ -120,10 +120,10 @@ def pieces_of_bytes(text: bytes | memoryview) -> Iterable[bytes | memoryview]:
 
 
 def raw_bytes(array: np.ndarray[Any, Any]) -> bytes:
-    """The bytes of an array's elements, in C order.
+    """Return the bytes of an array's elements, in C order.
 
     Raises:
-        ResourceExhaustedError: an answer may not have so many.
+        ResourceExhaustedError: the answer would be too large.
     """
     check_reply(array.nbytes)
     if array.nbytes <= PIECE_BYTES:
@@ -132,19 +132,19 @@ def raw_bytes(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def chunks_of(array: np.ndarray[Any, Any], count: int) -> Iterator[np.ndarray[Any, Any]]:
-    """The elements of an array in C order, so many at a time; each chunk for its turn only."""
+    """Yield the elements of an array in C order, in chunks that are valid for one iteration."""
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
         yield from (flat[begin : begin + count] for begin in range(0, flat.size, count))
     elif array.size:
-        # It copies rows, where `array.flat` takes twenty times as long for one number at a time.
+        # It copies rows; `array.flat` would take twenty times as long, one number at a time.
         yield from np.nditer(
             array, flags=["external_loop", "buffered", "refs_ok"], order="C", buffersize=count
         )
 
 
 def text_bytes(array: np.ndarray[Any, Any]) -> int:
-    """The lengths of an array's texts together; other threads run in between."""
+    """The total length of an array's strings; other threads run in between."""
     return sum(
         sum([len(text) for text in chunk.tolist() if isinstance(text, bytes | str)])
         for chunk in chunks_of(array, _TEXTS)

@@ -1,7 +1,7 @@
 """Parameters of the Open Inference Protocol's requests: each has an effect or is refused by name.
 
-A parameter that neither this protocol nor Triton's extensions give a meaning is the client's own,
-and means nothing here.
+Parameters that neither this protocol nor Triton's extensions define are the client's own, and are
+ignored.
 Source: docs/reference/serving_api.md 4; Triton's extensions: classification, sequence, schedule
 policy, shared memory, model repository.
 """
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.regions import TensorInRegion
     from pinnace.serving.running.signatures import Array
 
-# What says nothing in these is what a client sends that does not use them.
+# Parameters that are refused unless they have the default value, which clients send.
 _REFUSED: Mapping[str, str] = {
     "priority": "requests are answered in their order",
     "timeout": "send a deadline of gRPC, or start the server with --rest_api_timeout_in_ms",
 }
 _MOST_SHOWN = 80
-_MOST_ID = 128  # letters of the name of a sequence, as Triton's
+_MOST_ID = 128  # letters of a sequence's name, as in Triton
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedOutput:
-    """An output that a request asks for.
+    """A requested output.
 
     Attributes:
-        name: of the output.
+        name: the output's name.
         is_binary: whether it is sent as bytes.
-        classes: best ones to name in place of the values; 0 for the values.
-        place: in shared memory that it is written to; None if it is sent.
+        classes: the number of best classes to name in place of the values; 0 for the values.
+        place: the place in shared memory to write it to; None to send it.
     """
 
     name: str
@@ -50,20 +50,20 @@ class RequestedOutput:
     place: TensorInRegion | None = None
 
     def of(self, array: Array) -> Array:
-        """The part of the output that is sent.
+        """Return the part of the output that is sent.
 
         Raises:
-            InvalidArgumentError: classes are asked for, and it has none.
+            InvalidArgumentError: classes are requested, but the output has none.
         """
         return best_classes(self.name, array, self.classes) if self.classes else array
 
 
 def asked_signature(parameters: Mapping[str, object]) -> str:
-    """The signature that the parameters of a request name.
+    """Return the signature named by the parameters of a request.
 
     Raises:
-        InvalidArgumentError: it is no name.
-        UnimplementedError: they ask for something that the server does not do.
+        InvalidArgumentError: the name is not a string.
+        UnimplementedError: a parameter is not supported.
     """
     for name, reason in _REFUSED.items():
         value = parameters.get(name)
@@ -78,10 +78,10 @@ def asked_signature(parameters: Mapping[str, object]) -> str:
 
 
 def asked_sequence(parameters: Mapping[str, object]) -> Mark | None:
-    """Where the parameters of a request say that it stands in a sequence; None if in none.
+    """Return a request's position in a sequence, from its parameters; None if it is in none.
 
     Raises:
-        InvalidArgumentError: they are of another kind, or name no sequence.
+        InvalidArgumentError: the parameters have another type, or name no sequence.
     """
     key = parameters.get("sequence_id", 0)
     if not isinstance(key, int | str) or isinstance(key, bool) or len(str(key)) > _MOST_ID:
@@ -106,16 +106,16 @@ def asked_sequence(parameters: Mapping[str, object]) -> Mark | None:
 def requested_output(
     name: str, parameters: Mapping[str, object], *, is_binary: bool
 ) -> RequestedOutput:
-    """An output with what its parameters ask for.
+    """Return a requested output with the options in its parameters.
 
     Args:
-        name: of the output.
-        parameters: of the output.
-        is_binary: whether outputs that say nothing are sent as bytes.
+        name: the output's name.
+        parameters: the output's parameters.
+        is_binary: whether outputs are sent as bytes by default.
 
     Raises:
-        InvalidArgumentError: a parameter is of another kind.
-        UnimplementedError: they ask for something that the server does not do.
+        InvalidArgumentError: a parameter has the wrong type.
+        UnimplementedError: a parameter is not supported.
     """
     place = place_of(f"output '{name}'", parameters)
     own = parameters.get("binary_data", is_binary)
@@ -128,26 +128,26 @@ def requested_output(
 
 
 def check_load(parameters: Mapping[str, object]) -> None:
-    """Raise if the parameters of a request to load a model override what is on the disk.
+    """Check that the parameters of a request to load a model do not override the model's files.
 
     Raises:
-        InvalidArgumentError: they are of no known name.
-        UnimplementedError: they do.
+        InvalidArgumentError: a parameter is unknown.
+        UnimplementedError: a parameter overrides files.
     """
     for name in parameters:
         if name == "config" or name.startswith("file:"):
             raise UnimplementedError(
-                f"parameter '{name[:_MOST_SHOWN]}' of a load is not supported: a model is what is "
-                "in its folder\n  Try: write it there, and load without parameters"
+                f"parameter '{name[:_MOST_SHOWN]}' of a load is not supported: a model consists of "
+                "the files in its folder\n  Try: write them there, and load without parameters"
             )
         raise InvalidArgumentError(f"unknown parameter '{name[:_MOST_SHOWN]}' of a load")
 
 
 def check_unload(parameters: Mapping[str, object]) -> None:
-    """Raise if the parameters of a request to unload a model are none that there are.
+    """Check the parameters of a request to unload a model.
 
     Raises:
-        InvalidArgumentError: one has another name, or is of another kind.
+        InvalidArgumentError: a parameter is unknown or has the wrong type.
     """
     for name, value in parameters.items():
         # No model depends on another one.
@@ -159,15 +159,15 @@ def check_unload(parameters: Mapping[str, object]) -> None:
 
 
 def best_classes(name: str, array: Array, wanted: int) -> Array:
-    """The best classes of each row as `value:index`, best first.
+    """Return the best classes of each row as `value:index`, best first.
 
     Args:
-        name: of the output.
+        name: the output's name.
         array: [..., classes].
-        wanted: how many to name.
+        wanted: the number of classes.
 
     Raises:
-        InvalidArgumentError: it has no classes.
+        InvalidArgumentError: the array has no class axis.
     """
     if array.ndim == 0 or array.dtype == object:
         raise InvalidArgumentError(f"output '{name}' has no classes")

@@ -1,6 +1,6 @@
-"""The elements of an output as an answer has them: how many bytes, and these in pieces.
+"""The elements of an output in an answer: their number of bytes, and the bytes in pieces.
 
-How many is known before the first is written, so that an answer that may not be so long takes no
+The number is known before the first piece is written, so that an answer beyond its limit takes no
 memory; pieces are short, so that other threads run in between. Protobuf's own lists do neither.
 """
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Piece: TypeAlias = bytes | memoryview
 
-_ELEMENTS = 2**15  # of texts, or of numbers whose lengths differ, at once
+_ELEMENTS = 2**15  # strings, or numbers of different lengths, that are handled at once
 _LONGEST_VARINT = 10
 
 
 class Long(NamedTuple):
-    """Bytes that are not there yet.
+    """Bytes that are written later.
 
     Attributes:
-        size: how many there will be.
-        parts: these, each part short; to be gone through once.
+        size: their number.
+        parts: the bytes in short pieces; can be iterated once.
     """
 
     size: int
@@ -37,23 +37,23 @@ class Long(NamedTuple):
 
 
 def as_they_lie(array: Array) -> Long:
-    """The bytes of numbers as they lie in memory, in C order."""
+    """The bytes of numbers in memory, in C order."""
     parts = (chunk.tobytes() for chunk in chunks_of(array, PIECE_BYTES // array.itemsize))
     return Long(array.nbytes, parts)
 
 
 def as_varints(array: Array) -> Long:
-    """Whole numbers in groups of seven bits, as protobuf writes lists of them; bits of halves."""
+    """Integers as protobuf's varints; the bits of half-precision floats."""
     size = sum(int(_lengths(_unsigned(chunk)).sum()) for chunk in chunks_of(array, _ELEMENTS))
     return Long(size, map(_varints, chunks_of(array, _ELEMENTS)))
 
 
 def as_fields(texts: Array, number: int) -> Long:
-    """Texts as a repeated field of a protocol buffer.
+    """Strings as a repeated field of a protocol buffer.
 
     Args:
         texts: an array of bytes.
-        number: of the field.
+        number: the field's number.
     """
     tag = len(field_header(number, 0)) - 1
     size = 0
@@ -63,13 +63,13 @@ def as_fields(texts: Array, number: int) -> Long:
 
 
 def raw_texts(texts: Array) -> Long:
-    """Texts with their lengths in four bytes before each, as the Open Inference Protocol has it."""
+    """Strings after their lengths in four bytes each, as in the Open Inference Protocol."""
     size = sum(int(lengths.sum()) for lengths in _text_lengths(texts)) + 4 * texts.size
     return Long(size, _with_heads(texts, lambda length: struct.pack("<I", length)))
 
 
 def _unsigned(numbers: Array) -> Array:
-    """The 64 bits of each number; those below 0 are many then."""
+    """The 64 bits of each number as unsigned integers; negative ones become large."""
     if numbers.dtype.kind not in "iu":
         numbers = numbers.view(np.uint16)
     if numbers.dtype.kind == "u":
@@ -78,7 +78,7 @@ def _unsigned(numbers: Array) -> Array:
 
 
 def _lengths(numbers: Array) -> Array:
-    """The number of bytes of each number."""
+    """The number of bytes of each number as a varint."""
     lengths = np.ones(numbers.shape, np.int64)
     most = int(numbers.max(initial=0))
     for place in range(1, _LONGEST_VARINT):
@@ -113,7 +113,7 @@ def _text_lengths(array: Array) -> Iterator[Array]:
 
 
 def _with_heads(array: Array, head: Callable[[int], bytes]) -> Iterator[Piece]:
-    """Each text behind what stands before one of its length."""
+    """Yield each string after the prefix for its length."""
     heads: dict[int, bytes] = {}
     for items in _texts(array):
         some: list[bytes] = []

@@ -1,6 +1,6 @@
 """Policies that may refuse a request before its body is read: by headers, peer and size.
 
-All front ends check the same ones. A policy raises the error that becomes the reply.
+All fronts check the same ones. A policy raises the error that becomes the reply.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _LOOK_S = 1.0
 
 
 class ApiKeys:
-    """The keys that clients may ask with, read again when their file changes.
+    """The API keys of a file, which is read again when it changes.
 
-    A line of the file is a key, or `sha256:` and the 64 hexadecimal digits of its hash; a name for
-    logs may follow after a space. `#` begins a comment.
+    A line of the file is a key, or `sha256:` and the 64 hexadecimal digits of its hash, optionally
+    followed by a space and a name for logs. `#` begins a comment.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: it has no key, or a line that is none; keys are never shown.
+        NotFoundError: the file does not exist.
+        InvalidArgumentError: the file has no key, or an invalid line; keys are never shown.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -46,7 +46,7 @@ class ApiKeys:
             raise InvalidArgumentError(f"{path}: has no API key; every request would be refused")
 
     def __call__(self, request: Request) -> None:
-        """Raise unless the request has a key of the file.
+        """Check that the request has a key of the file.
 
         Raises:
             UnauthenticatedError: it has none.
@@ -54,10 +54,10 @@ class ApiKeys:
         self.check(request.headers)
 
     def check(self, headers: RequestHeaders) -> str:
-        """The name of the key in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
+        """Return the name of the key in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 
         Raises:
-            UnauthenticatedError: there is none, or it is not in the file.
+            UnauthenticatedError: there is no key, or it is not in the file.
         """
         if time.monotonic() >= self._look_at:
             self.reload()
@@ -66,7 +66,7 @@ class ApiKeys:
             raise UnauthenticatedError(
                 "An API key is needed: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'"
             )
-        # Looked up by hash: the time of a look-up reveals nothing about the keys.
+        # Looked up by hash, so that the time of a look-up reveals nothing about the keys.
         digest = hashlib.sha256(key).digest()
         found = self._names.get(digest)
         if found is None or not hmac.compare_digest(digest, found[0]):
@@ -74,7 +74,7 @@ class ApiKeys:
         return found[1]
 
     def reload(self) -> None:
-        """Read the file again if it changed; if that fails, the keys stay as they are."""
+        """Read the file again if it changed; if that fails, the keys stay."""
         self._look_at = time.monotonic() + _LOOK_S
         try:
             if self._stamp() != self._seen:
@@ -133,7 +133,7 @@ def _presented(headers: RequestHeaders) -> bytes | None:
 
 
 def accepts(headers: RequestHeaders) -> str:
-    """The encoding that a reply may have, of those there are; empty for none.
+    """Return the encoding for a reply that the client accepts; empty for none.
 
     Args:
         headers: names in lower case.

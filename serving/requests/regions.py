@@ -1,7 +1,7 @@
 """Shared memory of this machine that clients register by name: Triton's system shared memory.
 
-A region is read and written through its file, not mapped: a client that shortens the object of its
-memory would end a process that had it mapped.
+A region is read and written through its file, not mapped, since a client that truncates its object
+would end a process that has it mapped.
 Source: docs/reference/serving_api.md 4.
 """
 
@@ -31,16 +31,16 @@ FOLDER = "/dev/shm"
 MOST_REGIONS = 256
 _MOST_BYTES = 2**63 - 1
 _MOST_NAME = 255
-# POSIX: one word, which a slash may stand before. What begins with a dot is no object of a client.
+# POSIX: one word, optionally after a slash. Names that begin with a dot are not clients' objects.
 _KEY = re.compile(r"/?([^/.\0][^/\0]{0,254})")
 _MEMORY = ("shared_memory_region", "shared_memory_byte_size", "shared_memory_offset")
 _SHOWN = 80
 
 
 class _Descriptor:
-    """An open file, closed when nobody reads or writes it any more."""
+    """An open file, closed when no reader or writer refers to it any more."""
 
-    _close = staticmethod(os.close)  # at the end of the interpreter, `os` is gone before this
+    _close = staticmethod(os.close)  # `os` is cleared before this at the end of the interpreter
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -51,12 +51,12 @@ class _Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of an object of shared memory.
+    """A part of a shared memory object.
 
     Attributes:
-        name: that clients gave it.
-        key: name of the object.
-        offset: where it begins in the object.
+        name: the name that clients gave it.
+        key: the object's name.
+        offset: its offset in the object.
         byte_size: its length.
         file: the object.
     """
@@ -70,12 +70,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class TensorInRegion:
-    """Where a request has a tensor.
+    """A tensor's position in a shared memory region.
 
     Attributes:
-        region: name of the region.
-        offset: where it begins in the region.
-        byte_size: bytes that it has, or may have.
+        region: the region's name.
+        offset: the offset of the first byte in the region.
+        byte_size: its size, or the space for it.
     """
 
     region: str
@@ -83,7 +83,7 @@ class TensorInRegion:
     byte_size: int
 
     def parameters(self, size: int) -> dict[str, str | int]:
-        """The answer's parameters for a tensor of so many bytes that was written there."""
+        """Return the reply's parameters for a tensor of this size that was written there."""
         found: dict[str, str | int] = {
             "shared_memory_region": self.region,
             "shared_memory_byte_size": size,
@@ -92,7 +92,7 @@ class TensorInRegion:
 
 
 class Regions:
-    """The regions that are registered. Any thread may use it."""
+    """The registered regions. Any thread may use this."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -104,10 +104,10 @@ class Regions:
         return max((region.byte_size for region in self.named()), default=0)
 
     def named(self, name: str = "") -> list[Region]:
-        """The region of a name, or all.
+        """Return the region with a name, or all regions.
 
         Raises:
-            NotFoundError: there is none of that name.
+            NotFoundError: no region has this name.
         """
         with self._lock:
             if not name:
@@ -117,12 +117,12 @@ class Regions:
             return [self._regions[name]]
 
     def register(self, name: str, key: str, offset: int, byte_size: int) -> None:
-        """Open a part of an object of shared memory.
+        """Open a part of a shared memory object.
 
         Raises:
-            AlreadyExistsError: there is a region of that name.
-            InvalidArgumentError: the object is shorter, or its name is none.
-            InternalError: it cannot be opened.
+            AlreadyExistsError: a region with this name exists.
+            InvalidArgumentError: the object is too short, or its name is invalid.
+            InternalError: the object cannot be opened.
             ResourceExhaustedError: there are too many regions.
         """
         if not name or len(name) > _MOST_NAME:
@@ -151,7 +151,7 @@ class Regions:
             self._regions[name] = Region(name, key, offset, byte_size, file)
 
     def unregister(self, name: str = "") -> None:
-        """Forget a region, or all; one that is in use is read and written to the end."""
+        """Unregister a region, or all; a read or write in progress is completed."""
         with self._lock:
             if name:
                 self._regions.pop(name, None)
@@ -159,11 +159,11 @@ class Regions:
                 self._regions.clear()
 
     def read(self, place: TensorInRegion) -> memoryview:
-        """A copy of the bytes at a place.
+        """Return a copy of the bytes at a place.
 
         Raises:
-            NotFoundError: there is no such region.
-            InvalidArgumentError: the place is not in it.
+            NotFoundError: the region does not exist.
+            InvalidArgumentError: the place is not within the region.
         """
         region = self._around(place)
         found = memoryview(bytearray(place.byte_size))
@@ -180,12 +180,12 @@ class Regions:
         return found
 
     def write(self, output: str, place: TensorInRegion, data: bytes) -> None:
-        """Put an output at a place.
+        """Write an output to a place.
 
         Raises:
-            NotFoundError: there is no such region.
-            InvalidArgumentError: the place is not in it.
-            InternalError: the output is longer.
+            NotFoundError: the region does not exist.
+            InvalidArgumentError: the place is not within the region.
+            InternalError: the output is larger than the place.
         """
         region = self._around(place)
         if len(data) > place.byte_size:
@@ -195,7 +195,7 @@ class Regions:
                 "bytes to hold the results"
             )
         first = region.offset + place.offset
-        if os.fstat(region.file.number).st_size < first + len(data):  # writing would lengthen it
+        if os.fstat(region.file.number).st_size < first + len(data):  # writing would extend it
             raise InvalidArgumentError(
                 f"the object '{_shown(region.key)}' of shared memory region "
                 f"'{_shown(region.name)}' has become shorter than the region"
@@ -223,10 +223,10 @@ class Regions:
 
 
 def regions() -> Regions:
-    """The regions that the request which this thread works for may use.
+    """Return the regions for the request that this thread works for.
 
     Raises:
-        UnimplementedError: the server has none.
+        UnimplementedError: the server has no regions.
     """
     found: Regions | None = ALLOWANCE.regions
     if found is None:
@@ -235,29 +235,29 @@ def regions() -> Regions:
 
 
 def no_regions() -> UnimplementedError:
-    """Why a server has none."""
+    """Return the error of a server without regions."""
     return UnimplementedError(
-        "the server reads and writes no memory of its clients\n  Try: send the values as bytes, or "
+        "shared memory is disabled\n  Try: send the values as bytes, or "
         "pinnace serve --shared_memory, for clients on its machine"
     )
 
 
 def no_gpu(name: str) -> InvalidArgumentError:
-    """Why no memory of a GPU can be registered: Triton's status and words."""
+    """Return the error for memory of a GPU, with Triton's status and wording."""
     return InvalidArgumentError(
         f"failed to register CUDA shared memory region: '{_shown(name)}', GPUs not supported"
     )
 
 
 def place_of(whose: str, parameters: Mapping[str, object]) -> TensorInRegion | None:
-    """Where the parameters of a tensor say that it is; None if they do not.
+    """Return a tensor's position in shared memory, from its parameters; None if it has none.
 
     Args:
-        whose: parameters they are, for messages.
-        parameters: of a tensor.
+        whose: the owner of the parameters, for messages.
+        parameters: the tensor's parameters.
 
     Raises:
-        InvalidArgumentError: they are of another kind.
+        InvalidArgumentError: a parameter has the wrong type.
         UnimplementedError: the server has no regions.
     """
     if not any(name in parameters for name in _MEMORY):
@@ -284,10 +284,10 @@ def _bytes(what: str, number: object) -> int:
 
 
 def read_places(places: Mapping[str, TensorInRegion]) -> dict[str, memoryview]:
-    """The bytes of inputs, by their names.
+    """Return the bytes of inputs, by name.
 
     Raises:
-        RequestTooLargeError: they are more than a request may take.
+        RequestTooLargeError: they exceed the limit of a request.
     """
     if not places:
         return {}
@@ -298,17 +298,17 @@ def read_places(places: Mapping[str, TensorInRegion]) -> dict[str, memoryview]:
 
 
 def _opened(key: str) -> _Descriptor:
-    """The object of a name.
+    """Open a shared memory object.
 
     Raises:
-        InvalidArgumentError: it is no name of an object.
-        InternalError: it cannot be opened.
+        InvalidArgumentError: the name is invalid.
+        InternalError: the object cannot be opened.
     """
     match = _KEY.fullmatch(key)
     if match is None:
         raise InvalidArgumentError(
             f"the key of shared memory must be the name of an object in {FOLDER}, without "
-            f"slashes but one before it, got '{_shown(key)}'"
+            f"slashes except one before it, got '{_shown(key)}'"
         )
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:

@@ -1,7 +1,7 @@
-"""An answer, for every protocol and front end.
+"""A reply, for every protocol and front.
 
-One is made for every request, so that it is a plain class: a frozen dataclass takes several times
-as long to make.
+It is a plain class, since one is created for every request: a frozen dataclass takes several times
+as long to create.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ ReplyHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
 class Reply:
-    """An answer.
+    """A reply.
 
     Args:
-        body: of the answer.
-        status: of HTTP.
-        headers: names in lower case, and values; length and connection are set by the front end.
+        body: its body.
+        status: its HTTP status.
+        headers: names in lower case, and values; the front sets length and connection.
     """
 
     __slots__ = ("body", "headers", "status")

@@ -14,19 +14,19 @@ RequestHeaders: TypeAlias = "Mapping[bytes, bytes]"
 
 
 class Request:
-    """The input of policies: everything about a request but its body. Immutable.
+    """The input of policies: everything about a request except its body. Immutable.
 
     A client that sends the same headers again gets the same object.
 
     Args:
         wire: its protocol.
-        which: the version that it asks for.
+        which: the requested version.
         headers: names in lower case.
-        peer: address that it came from; empty if unknown.
-        size: bytes of the body as it came.
+        peer: the client's address; empty if unknown.
+        size: the bytes of the body as sent.
 
     Attributes:
-        allowed_s: how long it may take; set on first use.
+        allowed_s: its time limit; set on first use.
     """
 
     __slots__ = ("allowed_s", "headers", "peer", "size", "which", "wire")

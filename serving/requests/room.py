@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
     from pinnace.serving.running.signatures import Arrays
 
-# Of the memory. Runs get less, and leave the rest to requests, which come first.
+# Shares of the memory. Runs get less, since requests, which come first, need the rest.
 _READING = 0.95
 _READING_OF_DATA = 0.85
-_AT_THE_DOOR = 0.05  # of the same, that must be free before the body of a large request is read
+_AT_THE_DOOR = 0.05  # of it must be free before the body of a large request is read
 _LOOK_S = 0.05
-# Bytes of memory for one of a body: a number of JSON of 4 characters is an object of 24 bytes, its
-# place in a list and in an array; a message is read once, and copied to an array.
+# Bytes of memory per byte of a body: a JSON number of 4 characters is an object of 24 bytes, with
+# its places in a list and in an array; a message is parsed once, and copied to an array.
 _OF_TEXT = 12
 _OF_MESSAGE = 3
-_OF_NUMBER = 24  # for one that is written as text
-_OF_LONG_TEXT = 2  # for a byte of one: its piece, and where it is put
-FEW_BYTES = 2**20  # too small to be reserved
-FEW_MESSAGES = 4  # of unknown size, that may come at once where there is no room
+_OF_NUMBER = 24  # per number that is written as text
+_OF_LONG_TEXT = 2  # per byte of a long string: its piece, and its place in the body
+FEW_BYTES = 2**20  # smaller requests reserve nothing
+FEW_MESSAGES = 4  # of unknown size, that are accepted at once if there is no room
 
 
 class Room:
-    """The free memory, and how much of it is reserved. Any thread may use it."""
+    """The free memory, and how much of it is reserved. Any thread may use this."""
 
     def __init__(self) -> None:
         memory, data = memory_limit(), data_limit()
@@ -53,7 +53,7 @@ class Room:
         self._is_full = False
 
     def is_full(self) -> bool:
-        """Whether no more large requests should be accepted; the system is asked every 50 ms."""
+        """Whether no more large requests should be accepted; the system is queried every 50 ms."""
         now = time.perf_counter()
         if now - self._looked_at > _LOOK_S:
             self._looked_at = now
@@ -61,23 +61,23 @@ class Room:
         return self._is_full
 
     def check(self) -> None:
-        """Raise if no more large requests should be accepted.
+        """Check that another large request may be accepted.
 
         Raises:
-            UnavailableError: clients are to come back.
+            UnavailableError: it may not; clients may retry.
         """
         if self.is_full():
             raise UnavailableError("the server has no memory left for requests; try again later")
 
     @contextmanager
     def kept(self, size: int) -> Iterator[None]:
-        """Reserve so many bytes inside the block.
+        """Reserve memory within a context.
 
         Args:
-            size: bytes.
+            size: the bytes.
 
         Raises:
-            UnavailableError: there are not that many.
+            UnavailableError: that much memory is not free.
         """
         if size <= FEW_BYTES:
             yield
@@ -88,7 +88,7 @@ class Room:
                 is_there = self._limits.have_room(self._promised + size)
             if not is_there:
                 raise UnavailableError(
-                    f"a request needs {size} bytes of memory, and the server has not that much "
+                    f"a request needs {size} bytes of memory, but the server has not that much "
                     "left; try again later"
                 )
             self._promised += size
@@ -100,11 +100,11 @@ class Room:
 
 
 def reading_bytes(size: int, entrypoint: str) -> int:
-    """The bytes that decoding a body takes besides the body itself.
+    """Return the bytes that decoding a body takes besides the body itself.
 
     Args:
-        size: of the body.
-        entrypoint: how it came, as wires say it.
+        size: the body's size.
+        entrypoint: the entry point, by the wire's name for it.
     """
     return size * (_OF_MESSAGE if entrypoint == "GRPC" else _OF_TEXT)
 

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class Decoded:
-    """A request as the model sees it.
+    """A decoded request.
 
     Args:
-        signature_name: which signature to run.
+        signature_name: the signature to run.
         feeds: arrays by input name; not yet checked against the signature.
-        encode: makes the reply from the outputs.
-        joined: makes the replies of all requests of one run that have this same one; None where
-            `encode` must make each.
-        sequence: where it stands in a sequence; None if it is in none.
+        encode: encodes the outputs as a reply.
+        joined: encodes the replies of all requests of one run that have this same object; None if
+            `encode` must encode each.
+        sequence: its position in a sequence; None if it is in none.
     """
 
     __slots__ = ("encode", "feeds", "joined", "sequence", "signature_name")
@@ -43,17 +43,17 @@ class Decoded:
 
 
 class JoinedReplies(Protocol):
-    """Makes the replies of a run that several requests share."""
+    """Encodes the replies of several requests that share a run."""
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
-        """The replies that `Decoded.encode` would make of each request's rows.
+        """Return the replies that `Decoded.encode` would return for each request's rows.
 
         Args:
-            outputs: of the run; they have the rows of all requests, and perhaps more.
-            rows: of each request, in order.
+            outputs: the run's outputs, with the rows of all requests, and perhaps padding.
+            rows: the number of rows of each request, in order.
 
         Returns:
-            None where it cannot.
+            None if it cannot.
         """
 
 
@@ -62,54 +62,54 @@ class Wire(Protocol):
 
     @property
     def api(self) -> str:
-        """The name metrics give it, as `predict`."""
+        """The name in metrics, such as `predict`."""
 
     @property
     def entrypoint(self) -> str:
-        """The entry point, as metrics name it: `REST` or `GRPC`."""
+        """The entry point's name in metrics: `REST` or `GRPC`."""
 
     def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], /) -> Decoded:
-        """The request body parsed. May run in any thread.
+        """Parse the request body. May run in any thread.
 
         Args:
             servable: the version that will answer.
-            body: unpacked.
+            body: the decompressed body.
             headers: names in lower case.
 
         Raises:
-            OpError: it cannot be understood.
+            OpError: the body is invalid.
         """
 
     def is_quick(
         self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int, /
     ) -> bool:
-        """Whether a large body is decoded without touching its values: on the event loop, then.
+        """Whether a large body is decoded without reading its values, and so on the event loop.
 
         Args:
             servable: the version that will answer.
-            body: unpacked; it ends with these bytes.
+            body: the decompressed body, preceded by other bytes.
             headers: names in lower case.
-            begin: where it begins in them.
+            begin: the offset of the body in these bytes.
         """
 
     def refuse(self, error: BaseException) -> Reply:
-        """The reply for an error, in this protocol's form."""
+        """Return the reply for an error, in this protocol's form."""
 
 
 class HotWire(Wire, Protocol):
-    """A wire of the fast front end, which decodes the body in place, without copying it."""
+    """A wire of the hot front, which decodes the body in place, without copying it."""
 
     def decode(
         self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes], begin: int = 0, /
     ) -> Decoded:
-        """The request body parsed. May run in any thread.
+        """Parse the request body. May run in any thread.
 
         Args:
             servable: the version that will answer.
-            body: unpacked; it ends with these bytes.
+            body: the decompressed body, preceded by other bytes.
             headers: names in lower case.
-            begin: where it begins in them.
+            begin: the offset of the body in these bytes.
 
         Raises:
-            OpError: it cannot be understood.
+            OpError: the body is invalid.
         """

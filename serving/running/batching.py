@@ -1,4 +1,4 @@
-"""Calls of one signature joined along their first axis, and their outputs taken apart again.
+"""Joins calls of one signature along the first axis, and splits their outputs.
 
 Source: TensorFlow Serving, batching_session.cc and its knobs; docs/reference/serving_api.md 3.
 """
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Array, Arrays
 
-_MOST_TEXTS = 4096  # strings of an input whose lengths are counted
-_TEXT = 16  # what each of more counts for
+_MOST_TEXTS = 4096  # strings of an input whose lengths are summed
+_TEXT = 16  # the assumed length of each if there are more
 
 
 def has_open_batch(specs: Mapping[str, TensorSpec]) -> bool:
-    """Whether each of them has a first axis of no fixed size."""
+    """Whether each spec has a first axis of unknown size."""
     return bool(specs) and all(
         spec.shape.dims is not None and len(spec.shape.dims) > 0 and spec.shape.dims[0] is None
         for spec in specs.values()
@@ -30,10 +30,10 @@ def has_open_batch(specs: Mapping[str, TensorSpec]) -> bool:
 
 
 def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
-    """The rows of a call, and the key of row shapes: calls with equal keys can be joined.
+    """Return the rows of a call, and its key: calls with equal keys can be joined.
 
     Returns:
-        None where inputs disagree on the number of rows, or have none.
+        None if inputs have different numbers of rows, or none.
     """
     if type(feeds) is PackedRows:
         return feeds.rows, feeds.kind.key
@@ -49,14 +49,14 @@ def batch_key(feeds: Arrays) -> tuple[int, tuple[tuple[int, ...], ...]] | None:
 
 
 def count_elements(feeds: Arrays) -> int:
-    """The elements of all inputs together; strings count by length, which run time depends on."""
+    """The number of elements of all inputs; strings count by length, on which run time depends."""
     if type(feeds) is PackedRows:
         return feeds.rows * feeds.kind.row_elements
     return sum([_weight(a) if a.dtype == object else a.size for a in feeds.values()])
 
 
 def _weight(texts: Array) -> int:
-    if texts.size > _MOST_TEXTS:  # counting each would block the event loop
+    if texts.size > _MOST_TEXTS:  # summing would block the event loop
         return texts.size * _TEXT
     return texts.size + sum(map(len, texts.reshape(-1).tolist()))
 
@@ -66,7 +66,7 @@ def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
 
     Args:
         parts: feeds with equal row shapes.
-        padded_rows: of the result, at least those of the parts together.
+        padded_rows: the rows of the result, at least those of all parts.
     """
     joined: dict[str, Array] = {}
     first = parts[0]
@@ -85,16 +85,16 @@ def join(parts: Sequence[Arrays], padded_rows: int) -> dict[str, Array]:
 
 
 def can_split(outputs: Arrays, padded_rows: int) -> bool:
-    """Whether each output has one row for each row that went in."""
+    """Whether each output has one row per input row."""
     return all(array.ndim and len(array) == padded_rows for array in outputs.values())
 
 
 def split(outputs: Arrays, rows: Sequence[int]) -> list[dict[str, Array]]:
-    """The outputs of each call out of those of their batch.
+    """Split the outputs of a batch into those of each call.
 
     Args:
-        outputs: of the batch; see `can_split`.
-        rows: of each call, in order.
+        outputs: the batch's outputs; see `can_split`.
+        rows: the number of rows of each call, in order.
     """
     parts: list[dict[str, Array]] = []
     begin = 0
@@ -106,10 +106,10 @@ def split(outputs: Arrays, rows: Sequence[int]) -> list[dict[str, Array]]:
 
 
 def agree(joined: Arrays, alone: Arrays) -> bool:
-    """Whether the outputs of a call in a batch are those of the call alone.
+    """Whether the outputs of a call in a batch agree with those of the call alone.
 
     Matrix products of other sizes sum in another order: float32 results then differ by about 1e-6
-    of the largest one, deep models by more; a row that depends on its neighbours differs by far
+    of the largest one, and more for deep models; rows that depend on their neighbours differ by far
     more.
     """
     if joined.keys() != alone.keys():

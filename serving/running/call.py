@@ -1,7 +1,7 @@
 """A call of a signature that waits for its run.
 
-One is made for every request, so that it is a plain class: a frozen dataclass takes several times
-as long to make.
+It is a plain class, since one is created for every request: a frozen dataclass takes several times
+as long to create.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ class Call:
     """A pending run of a signature. Only the event loop's thread changes it.
 
     Args:
-        feeds: arrays that fit the signature.
+        feeds: arrays that match the signature.
         finish: called once on the event loop, with outputs or with an error.
-        deadline: on `time.perf_counter`'s clock; infinite for none.
-        allowed_s: the timeout that the request has, for messages.
+        deadline: the deadline on `time.perf_counter`'s clock; infinite for none.
+        allowed_s: the request's time limit, for messages.
 
     Attributes:
-        arrived: when it was put into its lane, on the same clock; 0 before that.
-        elements: of its feeds.
-        rows: of its feeds; 0 if it cannot be joined with others.
+        arrived: when it was queued in its lane, on the same clock; 0 before that.
+        elements: the number of elements of its feeds.
+        rows: the number of rows of its feeds; 0 if it cannot be joined with others.
         key: calls with equal keys can be joined.
-        group: calls of one run that have the same one are settled together by `settle_run`.
-        run: that it is part of, once it has begun to run.
-        is_over: whether it was settled, or its caller is gone.
+        group: calls of one run with the same group are settled together by `settle_run`.
+        run: its run, once that has begun.
+        is_over: whether it was settled or cancelled.
     """
 
     __slots__ = (
@@ -82,24 +82,24 @@ class Call:
 
     @property
     def batch_rows(self) -> int:
-        """Rows of its run, padding included; 0 if unknown."""
+        """The rows of its run, including padding; 0 if unknown."""
         return 0 if self.run is None else self.run.padded_rows
 
     def cancel(self) -> None:
-        """The caller gave up: the call does not run if it has not begun."""
+        """Cancel the call, which then does not run if it has not begun."""
         self.is_over = True
 
     def settle(self, outputs: Arrays | None, error: BaseException | None) -> None:
-        """Give the outcome to the caller, once."""
+        """Pass the outcome to the caller, once."""
         if not self.is_over:
             self.is_over = True
             self.finish(outputs, error)
 
     def settle_run(self, run: Run, outputs: Arrays) -> None:
-        """Hand each call of a run its rows of the outputs. All have the group of this one.
+        """Pass its rows of the outputs to each call of a run, all of which have this group.
 
         Args:
-            run: of calls that were joined.
-            outputs: of the run; each has as many rows as the run, padding included.
+            run: a run of joined calls.
+            outputs: the run's outputs, each with all its rows, including padding.
         """
         run.settle_apart(outputs)

@@ -19,12 +19,12 @@ _WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 def check_feeds(signature: Runnable, feeds: Arrays) -> bool:
     """Check that the arrays have the shapes declared by the signature.
 
-    TensorFlow feeds a graph whatever it is given, and its ops complain: a signature that can do
-    so has `run_other_shapes`.
+    TensorFlow feeds a graph anything, and its ops report errors: a signature that can do so has
+    `run_other_shapes`.
 
     Raises:
-        InvalidArgumentError: a name or dtype does not fit, or a shape of a signature that takes no
-            other ones; the message has what was expected and what was given.
+        InvalidArgumentError: a name or dtype does not match, or a shape of a signature that takes
+            no others; the message has the expected and the given value.
     """
     inputs = signature.inputs
     if feeds.keys() != inputs.keys():
@@ -50,8 +50,8 @@ def misfits(inputs: Mapping[str, TensorSpec], feeds: Arrays) -> str:
     """Describe arrays with undeclared shapes, for the error of an op that failed on them.
 
     Args:
-        inputs: as they are declared.
-        feeds: as they are given.
+        inputs: the declared specs.
+        feeds: the given arrays.
     """
     return "; ".join(
         _misfit(name, spec, feeds[name])
@@ -78,14 +78,14 @@ def fits_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
 
 
 def describe_array(array: Array) -> str:
-    """Dtype and shape of an array, as messages have them: `float32[1, 8]`."""
+    """Dtype and shape of an array for messages: `float32[1, 8]`."""
     return f"{_dtype_name(array)}[{', '.join(map(str, array.shape))}]"
 
 
 def _dtype_name(array: Array) -> str:
     try:
         return (string if array.dtype == object else as_dtype(array.dtype)).name
-    except (TypeError, OpError):  # NumPy has more of them: times, records, long doubles
+    except (TypeError, OpError):  # dtypes of NumPy only: times, records, long doubles
         return str(array.dtype)
 
 

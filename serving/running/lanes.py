@@ -39,38 +39,38 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Arrays
     from pinnace.serving.running.threads import RunThreads
 
-_TRIALS = 8  # joined batches that are compared with the same calls alone
-_TRUSTED_S = 2.0  # how long a measured time is trusted without measuring again
-_STRETCH = 3.0  # longest joined run, in runs of its first call alone
-# With no other call waiting, a call may run so many times as long on the loop: waking a thread
+_TRIALS = 8  # joined batches that are compared with their calls run alone
+_TRUSTED_S = 2.0  # how long a measured time is used without measuring again
+_STRETCH = 3.0  # limit of a joined run's time, in runs of its first call alone
+# If no other call waits, a call may run this many times as long on the loop, since waking a thread
 # costs it more than the wait costs others.
 _LONE = 5
-# While runs go on in threads, the loop is needed to read and to answer: it then runs only calls
-# within this fraction of the usual limit.
+# While runs continue in threads, the loop must read and answer: it then runs only calls within this
+# fraction of the usual limit.
 _BESIDE = 0.25
 _NEVER = float("inf")
-_GRACE_S = 2.0  # after the last deadline of a run, for it to notice and end
+_GRACE_S = 2.0  # after the last deadline of a run, in which it should end
 _MOST_LOST = 8  # hung threads of a version that are replaced
 _CALM = 16  # iterations with one call each, after which a call does not wait for others
-_LOOP_SLICE_S = 0.005  # longest time that runs on the loop keep it from reading and writing
+_LOOP_SLICE_S = 0.005  # limit of the time that runs may occupy the loop at once
 
 
 class Lane:
     """The calls of one signature of one version.
 
     Args:
-        name: of the model, version and signature, for messages.
-        run: the signature, in any thread.
-        times: how long it takes; read and written here.
-        options: how calls may be joined.
+        name: the model, version and signature, for messages.
+        run: runs the signature, in any thread.
+        times: its run times, which are read and recorded here.
+        options: the options for joining calls.
         may_join: whether calls may be joined at all.
-        is_checked: compare the first joined batches with the same calls alone.
+        is_checked: whether the first joined batches are compared with their calls run alone.
         inline_s: expected time up to which a batch runs on the event loop.
-        most_inline: elements beyond which none does.
-        runners: threads for longer ones.
-        max_waiting: calls that may wait.
-        is_in_order: whether each call waits for the one before it to end. A thread that hangs is
-            not replaced then: its call may still assign.
+        most_inline: limit of elements of runs on the event loop.
+        runners: threads for longer runs.
+        max_waiting: limit of waiting calls.
+        is_in_order: whether each call waits for the previous one to end. A hung thread is then not
+            replaced, since its call may still assign.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Lane:
         self._is_in_order = is_in_order
         self._threads = 1 if is_in_order else runners.count
         self._max_waiting = max_waiting
-        # Held to take from the queue, and to note which threads do; appending needs no lock.
+        # The lock for taking calls, and for noting which threads do; appending needs no lock.
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._in_threads: list[Run] = []
@@ -108,7 +108,7 @@ class Lane:
         self._late: list[Call] = []  # taken after their deadline; settled on the event loop
         self._is_scheduled = False
         self._came = 0  # calls since the last iteration that ran any
-        self._calm = 0  # successive iterations that brought one call
+        self._calm = 0  # successive iterations with one call
         self._measured_at = float("-inf")
         self._usual_size, self._usual_s = -1, 0.0  # the last call's size, and its expected time
         self._ample_s = _NEVER  # seconds in which all queued calls surely end
@@ -117,30 +117,30 @@ class Lane:
 
     @property
     def waiting(self) -> int:
-        """Calls that have not begun to run."""
+        """The number of calls that have not begun to run."""
         return len(self._waiting)
 
     @property
     def running(self) -> int:
-        """Calls that are running in threads."""
+        """The number of calls that run in threads."""
         with self._lock:
             runs = list(self._in_threads)
         return sum(not call.is_over for run in runs for call in run.calls)
 
     @property
     def joins(self) -> bool:
-        """Whether calls are batched: so far no row depended on others."""
+        """Whether calls are joined: so far no row depended on others."""
         return self._joins
 
     def submit(self, call: Call, now: float = 0.0) -> None:
         """Queue a call; it is settled with the outcome.
 
         Args:
-            call: whose feeds fit the signature.
-            now: on `time.perf_counter`'s clock, if the caller just looked.
+            call: a call whose feeds match the signature.
+            now: the time on `time.perf_counter`'s clock, if the caller has just read it.
 
         Raises:
-            UnavailableError: too many wait already, or it would be answered after its deadline.
+            UnavailableError: too many calls wait, or it would be answered after its deadline.
         """
         waiting, running = self._waiting, self._in_threads
         if len(waiting) >= self._max_waiting:
@@ -163,19 +163,19 @@ class Lane:
         if size != self._usual_size or not waiting:
             self._usual_size = size
             self._usual_s = self._times.expect(size)
-            # No longer than if all that may wait ran alone, one after the other.
+            # No longer than if all waiting calls ran alone, one after the other.
             self._ample_s = self._usual_s * (self._max_waiting + 2 * self._threads)
         if call.deadline < now + self._ample_s:
             self._refuse_if_late(call, now, self._times.at_least(size))
         if call.deadline < self._sweep_at and self._sweep is not None:
-            self._sweep.cancel()  # it would come too late for this one
+            self._sweep.cancel()  # too late for this call
             self._sweep = None
         waiting.append(call)
         self._came += 1
         if not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
-            # A single caller gains nothing from the end of the iteration.
+            # A single caller gains nothing from waiting for the end of the iteration.
             if self._calm >= _CALM and not running:
                 self._run_waiting()
 
@@ -185,7 +185,7 @@ class Lane:
         if now + one * (len(self._waiting) + len(self._in_threads) + 1) <= call.deadline:
             return
         if not self._waiting and not self._in_threads:
-            # The queue is empty. An old measurement may be wrong: then try it.
+            # The queue is empty. An old measurement may be wrong, so the call is tried.
             if now + one <= call.deadline or now - self._measured_at > _TRUSTED_S:
                 return
             raise UnavailableError(
@@ -235,7 +235,7 @@ class Lane:
             self._arm_sweep()
 
     def _next_run(self, now: float) -> tuple[Run | None, bool]:
-        """The run to begin now, if any, and whether it is short enough for the loop."""
+        """Return the run to begin now, or None, and whether it is short enough for the loop."""
         waiting, running, expect = self._waiting, self._in_threads, self._times.expect
         with self._lock:
             is_full = len(running) >= self._threads
@@ -266,7 +266,7 @@ class Lane:
             loop.call_soon(self._flush)
 
     def _take(self, now: float) -> Run | None:
-        """The calls to run next; None if none can now."""
+        """Take the calls to run next; None if none can run now."""
         waiting, options = self._waiting, self._options
         first = self._next(now)
         if first is None:
@@ -274,13 +274,14 @@ class Lane:
         if not self._joins or not first.rows:
             return Run([waiting.popleft()], [], 0, 0, first.elements)
         most, key, expect = options.max_batch_size, first.key, self._times.expect
-        # Where one call alone takes long, a batch may take a little longer: many rows often cost
-        # what one costs, which can only be measured.
+        # If one call alone takes long, a batch may take a little longer: many rows often cost as
+        # much as one, which can only be measured.
         alone_s = expect(first.elements)
         limit_s = options.max_run_s
         if alone_s != _NEVER:
             limit_s = max(limit_s, _STRETCH * alone_s)
-        # Mostly all queued calls are alike and fit into one run. A copy, as others may be appended.
+        # Usually all queued calls are alike and fit into one run. A copy, as others may be
+        # appended.
         calls = list(waiting)
         rows = [x.rows for x in calls if x.key is key and x.deadline > now and not x.is_over]
         total = sum(rows)
@@ -305,12 +306,12 @@ class Lane:
         return Run(calls, rows, total, options.padded(total), elements)
 
     def _take_some(self, now: float, most: int, limit_s: float) -> tuple[list[Call], list[int]]:
-        """The first call, with those after it that can be batched and fit into the run; their rows.
+        """Take the first call and the later ones that fit into one run with it; and their rows.
 
         Args:
-            now: on `time.perf_counter`'s clock.
-            most: rows of a run of several calls.
-            limit_s: longest time that such a run may be expected to take.
+            now: the time on `time.perf_counter`'s clock.
+            most: limit of the rows of a run of several calls.
+            limit_s: limit of the expected time of such a run.
         """
         waiting, expect = self._waiting, self._times.expect
         first = waiting.popleft()
@@ -333,7 +334,7 @@ class Lane:
         return calls, rows
 
     def _next(self, now: float) -> Call | None:
-        """The first call in the queue; cancelled ones before it are dropped."""
+        """Return the first call in the queue; cancelled ones before it are dropped."""
         waiting = self._waiting
         while waiting:
             call = waiting[0]
@@ -357,19 +358,19 @@ class Lane:
                 done = following
                 self._execute(done)
                 following = self._follow(done)
-                with suppress(RuntimeError):  # the loop is closed, and its callers with it
+                with suppress(RuntimeError):  # the loop is closed, so that no caller is left
                     loop.call_soon_threadsafe(self._end, done)
 
         try:
             self._runners.start(work)
-        except RuntimeError as error:  # the interpreter ends
+        except RuntimeError as error:  # the interpreter is shutting down
             with self._lock:
                 self._in_threads.remove(run)
             run.outcomes = [(None, UnavailableError(one_line(error)))] * len(run.calls)
             run.settle()
 
     def _follow(self, done: Run) -> Run | None:
-        """The next run for a thread; None if it returns to the pool."""
+        """Return the next run for a thread; None if it returns to the pool."""
         with self._lock:
             following = None
             if done in self._stuck:  # it was replaced while it hung
@@ -392,7 +393,7 @@ class Lane:
             self._schedule()
 
     def _execute(self, run: Run) -> None:
-        """Compute the outcomes of a run. Any thread."""
+        """Compute the outcomes of a run. In any thread."""
         run.started = time.perf_counter()
         ASKED.calls = run.calls
         for call in run.calls:
@@ -408,9 +409,9 @@ class Lane:
             return None, self._too_late(call)
         try:
             outputs = self._run(call.feeds)
-        except BaseException as error:  # the callers get it
+        except BaseException as error:  # passed on to the callers
             return None, error
-        if not self._stuck or call.run not in self._stuck:  # a hung run's time says nothing
+        if not self._stuck or call.run not in self._stuck:  # a hung run is no measurement
             self._times.record(call.elements, time.perf_counter() - begin)
         return outputs, None
 
@@ -420,7 +421,7 @@ class Lane:
         begin = time.perf_counter()
         try:
             outputs = self._run(feeds)
-        except Exception:  # one bad call must not fail its neighbours
+        except Exception:  # one invalid call must not fail the others
             return False
         self._times.record(run.elements, time.perf_counter() - begin)
         if not can_split(outputs, run.padded_rows):
@@ -470,7 +471,7 @@ class Lane:
             self._waiting = deque([call for call in self._waiting if not call.is_over])
             gone = [run for run in self._in_threads if self._gone_at(run) <= now]
             for run in gone:
-                # Its thread may hang for ever; only a limited number is replaced.
+                # Its thread may hang forever; only a limited number is replaced.
                 if self._is_in_order or not self._runners.lose(_MOST_LOST):
                     break
                 self._in_threads.remove(run)

@@ -1,7 +1,7 @@
 """Limits on the time and memory of a run of a model.
 
 Plans check between their steps and in each iteration of a loop whether their run was stopped; a
-watching thread stops it when its time is up, or when the caller is gone. Memory is counted where
+watching thread stops it when its time is up, or when its caller has left. Memory is counted where
 arrays are allocated. A single long step is not interrupted.
 """
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from pinnace.serving.running.call import Call
     from pinnace.serving.running.signatures import Arrays
 
-_clock = time.perf_counter  # that of calls' deadlines, bound here: a test's is not for the thread
-_LOOKS = 10  # how often the watching thread checks in the time of a run
+_clock = time.perf_counter  # a test's replacement of it must not affect the thread
+_LOOKS = 10  # how often the watching thread checks during the time limit of a run
 _SHORTEST_LOOK_S = 0.002
 _LONGEST_LOOK_S = 0.02
 _ALL_RUNS = 0.875  # of the memory; the rest is for requests and uncounted memory
-# Under a limit on data gRPC's C++ core, which allocates for messages unasked, ends the process.
+# Under a limit on data, gRPC's C++ core, which allocates for messages unasked, ends the process.
 _ALL_RUNS_OF_DATA = 0.625
-_LOADING: ContextVar[int] = ContextVar("loading", default=0)  # bytes, for what is run meanwhile
+_LOADING: ContextVar[int] = ContextVar("loading", default=0)  # limit in bytes meanwhile
 _IDLE_S = 5.0  # idle time after which the watching thread ends
 
 
 class _Asked(threading.local):
-    """The callers that wait for what this thread runs."""
+    """The callers that wait for this thread's run."""
 
     calls: Sequence[Call] = ()
 
@@ -47,7 +47,7 @@ ASKED = _Asked()
 
 
 def share_memory() -> None:
-    """Keep runs of this process from taking the last of its memory."""
+    """Reserve a part of the memory that runs of this process cannot take."""
     allocation.limits.process_bytes = int(memory_limit() * _ALL_RUNS)
     allocation.limits.data_bytes = int(data_limit() * _ALL_RUNS_OF_DATA)
 
@@ -57,7 +57,7 @@ class RunLimits:
 
     Args:
         max_run_s: seconds; 0 for no limit.
-        max_run_bytes: of the arrays that a run makes; 0 for no limit.
+        max_run_bytes: bytes of the arrays that a run creates; 0 for no limit.
     """
 
     def __init__(self, max_run_s: float, max_run_bytes: int) -> None:
@@ -68,19 +68,19 @@ class RunLimits:
         self._is_watched = False
 
     def no_longer_than(self, seconds: float) -> RunLimits:
-        """These limits, with at most so many seconds."""
+        """Return these limits, with at most this many seconds."""
         shorter = min(seconds, self._max_run_s) if self._max_run_s else seconds
         return RunLimits(shorter, self._max_run_bytes)
 
     def guard(self, run: Callable[[Arrays], Arrays]) -> Callable[[Arrays], Arrays]:
-        """The function with the limits enforced.
+        """Return the function with the limits enforced.
 
         Args:
-            run: of a signature.
+            run: runs a signature.
 
         Returns:
-            A function that raises DeadlineExceededError or ResourceExhaustedError beyond them, or
-            `run` itself if there are none.
+            A function that raises DeadlineExceededError or ResourceExhaustedError beyond the
+            limits, or `run` itself without limits.
         """
         if not self._max_run_s and not self._max_run_bytes:
             return run
@@ -90,7 +90,7 @@ class RunLimits:
         def counted(feeds: Arrays) -> Arrays:
             with bounded(most_bytes):
                 outputs = run(feeds)
-            # A view of few elements is made whole by whoever writes it.
+            # A view of few elements is copied in full by its writer.
             size = sum([array.nbytes for array in outputs.values()])
             if size > most_bytes:
                 raise ResourceExhaustedError(
@@ -118,7 +118,7 @@ class RunLimits:
 
     @contextmanager
     def while_loading(self) -> Iterator[None]:
-        """In this context, what a model runs while it is loaded has the memory of one run."""
+        """A context in which code that a model runs on loading has the memory of one run."""
         token = _LOADING.set(self._max_run_bytes)
         try:
             yield
@@ -147,7 +147,7 @@ class RunLimits:
                     message = f"a run may take {seconds} s, and this one was not done"
                     stop.end(DeadlineExceededError(message))
                 elif calls and all(call.is_over or call.deadline <= now for call in calls):
-                    stop.end(DeadlineExceededError("nobody waits for the run any longer"))
+                    stop.end(DeadlineExceededError("all callers of the run have left"))
             if now - used > _IDLE_S:
                 with self._lock:
                     self._is_watched = False
@@ -162,7 +162,7 @@ class RunLimits:
 
 
 def loading_bytes() -> int:
-    """The limit in bytes for what a model runs while it is loaded; 0 for no limit."""
+    """The limit in bytes for code that a model runs while it is loaded; 0 for no limit."""
     return _LOADING.get()
 
 

@@ -1,7 +1,7 @@
 """Runs of a signature with shapes other than declared.
 
 TensorFlow runs a graph on any shapes. Plans and compiled code here rely on the declared ones, so
-other shapes get a separate plan, made of the same graph without them.
+other shapes get a separate plan of the same graph without declared shapes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pinnace.framework.specs import TensorSpec
     from pinnace.serving.running.signatures import Arrays
 
-_MOST_PLANS = 8  # of one signature; clients choose the shapes
+_MOST_PLANS = 8  # per signature; clients choose the shapes
 
 
 class Reshapeable(Protocol):
@@ -34,8 +34,8 @@ class OtherShapes:
     """The runner of a signature on shapes that it does not declare.
 
     Args:
-        inputs: as the signature declares them.
-        function: behind it.
+        inputs: the declared specs.
+        function: the signature's function.
     """
 
     def __init__(self, inputs: Mapping[str, TensorSpec], function: Reshapeable) -> None:
@@ -45,10 +45,10 @@ class OtherShapes:
         self._plans: dict[tuple[Shape, ...], Callable[[Arrays], Arrays]] = {}
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
-        """The outputs for these inputs.
+        """Return the outputs for these inputs.
 
         Raises:
-            InvalidArgumentError: an op cannot take them; the message has what was declared, too.
+            InvalidArgumentError: an op refuses them; the message also has the declared specs.
         """
         try:
             return self._plan(feeds)(feeds)
@@ -57,7 +57,7 @@ class OtherShapes:
         except OpError:
             raise
         except (ValueError, IndexError, TypeError) as error:
-            # A kernel that relied on shapes being checked: the check has the words for it.
+            # A kernel that relied on shapes being checked: the check's error is clearer.
             exact = {name: Shape(list(array.shape)) for name, array in feeds.items()}
             try:
                 self._function.for_shapes(exact)
@@ -71,7 +71,7 @@ class OtherShapes:
     def _plan(self, feeds: Arrays) -> Callable[[Arrays], Arrays]:
         shapes = {name: _open(spec, feeds[name].shape) for name, spec in self._inputs.items()}
         key = tuple(shapes.values())
-        with self._lock:  # one thread makes a plan; the others wait for it
+        with self._lock:  # one thread creates a plan; the others wait for it
             found = self._plans.get(key)
             if found is None:
                 if len(self._plans) >= _MOST_PLANS:
@@ -81,7 +81,7 @@ class OtherShapes:
 
 
 def _open(spec: TensorSpec, shape: tuple[int, ...]) -> Shape:
-    """The declared shape where it fits; any sizes where it does not, so that few plans are made."""
+    """The declared shape if it matches, otherwise unknown sizes, so that few plans are created."""
     dims = spec.shape.dims
     if dims is None:
         return spec.shape

@@ -1,6 +1,6 @@
 """Feeds that arrive as contiguous bytes and stay bytes until they are joined with others.
 
-Joining the bytes of sixty requests and viewing them as one array costs what two small arrays cost;
+Joining the bytes of sixty requests and viewing them as one array costs as much as two small arrays;
 an array for each request, checked and joined, costs more than the run of a small model.
 """
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class RowKind:
-    """Rows that one signature takes as its only input, whatever their number.
+    """Any number of rows that one signature takes as its only input.
 
     Args:
-        signature: that takes them.
-        name: of the input.
+        signature: the signature.
+        name: the input's name.
         source: the dtype of the bytes.
-        dtype: of the input.
-        shape: of a row.
+        dtype: the input's dtype.
+        shape: the shape of a row.
 
     Attributes:
-        key: what calls must agree in to be joined, as of `batching.batch_key`.
+        key: the key for joining calls, see `batching.batch_key`.
         row_elements: elements of a row.
         row_bytes: bytes of a row.
     """
@@ -68,17 +68,17 @@ class RowKind:
         self.row_bytes = self.row_elements * source.itemsize
 
     def arrays(self, raw: Raw, rows: int) -> dict[str, Array]:
-        """The feeds of so many rows."""
+        """Return the feeds of a number of rows."""
         array: Array = np.frombuffer(raw, self.source).reshape(rows, *self.shape)
         if self.source != self.dtype:
             with np.errstate(over="ignore"):
                 array = array.astype(self.dtype)
-        elif not array.flags.aligned:  # kernels need alignment; bytes may begin anywhere
+        elif not array.flags.aligned:  # kernels need alignment; the bytes may begin anywhere
             array = array.copy()
         return {self.name: array}
 
     def joined(self, raws: Sequence[Raw], padded_rows: int) -> dict[str, Array]:
-        """The joined feeds of several calls of this kind, as `batching.join` gives them."""
+        """Return the joined feeds of several calls of this kind, like `batching.join`."""
         raw = b"".join(raws)
         missing = padded_rows * self.row_bytes - len(raw)
         if missing:
@@ -88,12 +88,12 @@ class RowKind:
 
 
 class PackedRows(Mapping[str, "npt.NDArray[Any]"]):
-    """Feeds of one input whose bytes follow each other.
+    """Feeds of one input whose bytes are contiguous.
 
     Args:
-        kind: of the rows.
-        raw: their bytes: as many as the rows have.
-        rows: how many; at least one.
+        kind: the kind of the rows.
+        raw: the bytes of all rows.
+        rows: the number of rows; at least one.
     """
 
     __slots__ = ("_arrays", "kind", "raw", "rows")
@@ -106,14 +106,14 @@ class PackedRows(Mapping[str, "npt.NDArray[Any]"]):
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """The same as arrays."""
+        """Return the feeds as arrays."""
         found = self._arrays
         if found is None:
             found = self._arrays = self.kind.arrays(self.raw, self.rows)
         return found
 
     def __getitem__(self, name: str) -> Array:
-        """[rows, ...]."""
+        """The input, [rows, ...]."""
         return self.arrays[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -133,18 +133,18 @@ def kind_of(
     *,
     casts: bool = False,
 ) -> RowKind | None:
-    """The kind of rows that a signature takes.
+    """Return the kind of rows that a signature takes.
 
     Args:
-        signature: to feed.
-        name: of the input.
+        signature: the signature.
+        name: the input's name.
         source: the dtype of the bytes.
-        shape: of a row.
-        casts: whether float64 may stand for any float, as it does in JSON.
+        shape: the shape of a row.
+        casts: whether float64 stands for any float, as in JSON.
 
     Returns:
-        None if the signature takes no such rows, or takes another number of them than it is given:
-        then `feeds.check_feeds` has the words for it.
+        None if the signature takes no such rows, or another number of them; the error is then that
+        of `feeds.check_feeds`.
     """
     inputs = signature.inputs
     spec = inputs.get(name)

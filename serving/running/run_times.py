@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-_NEAR = 0.9  # run times that differ by less leave expectations as they are
+_NEAR = 0.9  # run times that differ by less do not change expectations
 
 
 class RunTimes:
-    """A signature's durations by the size of its inputs: measured, and interpolated between."""
+    """A signature's run times by the size of its inputs: measured, and interpolated between."""
 
     __slots__ = ("_expected", "_seconds", "_told")
 
     def __init__(self) -> None:
         self._seconds: dict[int, float] = {}
-        self._told: dict[int, float] = {}  # about the same; changes seldom
-        self._expected: dict[int, float] = {}  # what follows from it
+        self._told: dict[int, float] = {}  # about the same, but rarely changed
+        self._expected: dict[int, float] = {}  # derived from it
 
     def expect(self, elements: int) -> float:
-        """The expected seconds of a run; infinite before the first measurement.
+        """Return the expected seconds of a run; infinite before the first measurement.
 
-        A run takes no longer than a larger one, nor than several smaller ones of the same total: so
-        a size that was slow once, beside a compilation or another process, is tried again.
+        A run is assumed to take no longer than a larger one, nor than several smaller ones of the
+        same total, so that a size that was slow once, beside a compilation or another process, is
+        retried.
 
         Args:
-            elements: of all inputs together.
+            elements: the number of elements of all inputs.
         """
         bucket = elements.bit_length()
         expected = self._expected
@@ -38,13 +39,13 @@ class RunTimes:
         return found
 
     def at_least(self, elements: int) -> float:
-        """A lower bound on the seconds of a run, for refusing calls that cannot end in time.
+        """Return a lower bound on the seconds of a run, for refusing calls that cannot end in time.
 
         `expect` is an upper bound: it counts a thousand rows as a thousand runs of one, which
-        mostly takes far less. Here a run takes as long as the longest one that was no larger.
+        usually takes far less. Here a run takes as long as the longest one that was no larger.
 
         Args:
-            elements: of all inputs together.
+            elements: the number of elements of all inputs.
         """
         bucket = elements.bit_length()
         smaller = [s for measured, s in self._told.copy().items() if measured <= bucket]

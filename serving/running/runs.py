@@ -1,4 +1,4 @@
-"""Calls that run together, their times, and how their outcomes reach the callers."""
+"""Calls that run together, their times, and the delivery of their outcomes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Run:
     """Calls that run together.
 
     Args:
-        calls: in order.
-        rows: of each call; empty if it cannot be joined.
-        total: rows of all calls.
-        padded_rows: rows that are run; 0 if unknown.
-        elements: of all inputs together.
+        calls: the calls, in order.
+        rows: the rows of each call; empty if it cannot be joined.
+        total: the rows of all calls.
+        padded_rows: the rows of the run; 0 if unknown.
+        elements: the number of elements of all inputs.
 
     Attributes:
-        started: on `time.perf_counter`'s clock.
-        ended: on the same.
+        started: when it began, on `time.perf_counter`'s clock.
+        ended: when it ended, on the same clock.
         is_counted: whether metrics have counted it.
-        outputs: of all rows; None if the calls ran alone.
-        outcomes: of each call, where they ran alone.
+        outputs: the outputs of all rows; None if the calls ran alone.
+        outcomes: the outcome of each call, if they ran alone.
     """
 
     __slots__ = (
@@ -79,16 +79,16 @@ class Run:
         group = self.calls[0].group
         if group is None:
             return False
-        for call in self.calls:  # noqa: SIM110 (a generator costs more than it looks at)
+        for call in self.calls:  # noqa: SIM110 (a generator costs more than its loop)
             if call.group is not group:
                 return False
         return True
 
     def settle_apart(self, outputs: Arrays) -> None:
-        """Hand each call its rows of the outputs.
+        """Pass its rows of the outputs to each call.
 
         Args:
-            outputs: of the run.
+            outputs: the run's outputs.
         """
         for call, part in zip(self.calls, split(outputs, self.rows), strict=True):
             call.settle(part, None)

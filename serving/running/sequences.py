@@ -1,4 +1,4 @@
-"""Sequences: each has separate values of the variables that a model assigns.
+"""Sequences of requests: each has its own values of the variables that a model assigns.
 
 A model that assigns variables during a request, such as a stateful recurrent network, keeps a
 separate state for each sequence id: it starts from the saved values, carries over from request to
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Array, Arrays, Guard, Runnable
     from pinnace.serving.running.threads import RunThreads
 
-_MOST_BYTES = 2**28  # that the sequences of a version have together
+_MOST_BYTES = 2**28  # of all sequences of a version together
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Mark:
     """The position of a request in a sequence.
 
     Attributes:
-        id: of the sequence: a number or a text, which are different ones.
+        id: the sequence's id: a number or a string, which are never equal.
         starts: whether the sequence begins with it.
         ends: whether it ends with it.
     """
@@ -56,8 +56,8 @@ class SequenceOptions:
     """Limits of a version's sequences.
 
     Attributes:
-        most: at once; 0 for none.
-        idle_s: after which one that is not asked is forgotten.
+        most: the number of sequences at once; 0 for none.
+        idle_s: seconds without a request after which a sequence is forgotten.
     """
 
     most: int = 0
@@ -65,29 +65,29 @@ class SequenceOptions:
 
 
 class Stateful(Protocol):
-    """A signature that can be run on other values of the variables that it assigns."""
+    """A signature that can be run with other storage for the variables that it assigns."""
 
     @property
     def assigned(self) -> tuple[Resource, ...] | None:
         """The storage of these variables; None if it changes anything else, too."""
 
     def with_storage(self, storage: Mapping[Resource, Resource]) -> Callable[[Arrays], Arrays]:
-        """The runner on other storage."""
+        """Return the runner with other storage."""
 
 
 class Sequences:
-    """The sequences of one version of a model. Only the event loop's thread asks it.
+    """The sequences of one version of a model. For the event loop's thread only.
 
     Args:
-        name: of the version, for messages.
-        model: its name.
-        signatures: by name.
-        times: how long each takes.
-        guard: makes a function keep to limits.
-        options: how many there may be.
-        batching: of the version.
-        runners: its threads.
-        max_waiting: calls that may wait, for each sequence.
+        name: the version's name, for messages.
+        model: the model's name.
+        signatures: the signatures by name.
+        times: the run times of each signature.
+        guard: wraps a function with limits.
+        options: the limits of sequences.
+        batching: the version's batching options.
+        runners: the version's threads.
+        max_waiting: limit of waiting calls per sequence.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Sequences:
         self._max_waiting = max_waiting
         self._open: dict[int | str, _Sequence] = {}
         self._bytes = 0
-        self._lock = threading.Lock()  # of the count of bytes
+        self._lock = threading.Lock()  # for the count of bytes
         self._timer: asyncio.TimerHandle | None = None
         self._signatures = {
             key: cast("Stateful", one)
@@ -133,11 +133,11 @@ class Sequences:
 
     @property
     def count(self) -> int:
-        """The sequences that have begun and not ended."""
+        """The number of open sequences."""
         return len(self._open)
 
     def idle_s(self, signature_name: str) -> float:
-        """After how long a sequence of a signature is forgotten; 0 if it has none."""
+        """Seconds after which a sequence of a signature is forgotten; 0 if it has none."""
         known = self._signatures.get(signature_name)
         has_any = self._options.most and not self._problem and known is not None and known.assigned
         return self._options.idle_s if has_any else 0.0
@@ -145,19 +145,19 @@ class Sequences:
     def submit(
         self, call: Call, signature_name: str, signature: Runnable, mark: Mark, *, fits: bool
     ) -> None:
-        """Queue a call behind those of its sequence; it is settled with the outcome.
+        """Queue a call after those of its sequence; it is settled with the outcome.
 
         Args:
-            call: whose feeds have the names and dtypes of the signature.
-            signature_name: which one to run.
-            signature: of that name.
-            mark: where it stands.
-            fits: whether its feeds have the declared shapes, too.
+            call: a call whose feeds have the names and dtypes of the signature.
+            signature_name: the signature to run.
+            signature: the signature with that name.
+            mark: its position in the sequence.
+            fits: whether its feeds also have the declared shapes.
 
         Raises:
-            UnimplementedError: the model keeps nothing for a sequence.
-            InvalidArgumentError: the sequence has not begun, or a shape does not fit.
-            UnavailableError: there are too many.
+            UnimplementedError: the model has no state for sequences.
+            InvalidArgumentError: the sequence has not begun, or a shape does not match.
+            UnavailableError: there are too many sequences.
         """
         self._check(signature_name)
         if not fits:
@@ -168,7 +168,7 @@ class Sequences:
             sequence = self._begun(mark)
         sequence.used = time.monotonic()
         sequence.lane(signature_name).submit(call)
-        before = self._open.pop(mark.id, None)  # the latest used is the last one
+        before = self._open.pop(mark.id, None)  # the last one is the most recently used
         if before is not None and before is not sequence:
             self._release(before)
         if mark.ends:
@@ -179,7 +179,7 @@ class Sequences:
         self._arm()
 
     def close(self) -> None:
-        """Forget all sequences; what runs, runs to its end."""
+        """Forget all sequences; runs in progress are completed."""
         self._open.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -209,7 +209,7 @@ class Sequences:
             raise InvalidArgumentError(
                 f"inference request for sequence {str(mark.id)[:80]} to model '{self._model}' "
                 "must specify the START flag on the first request of the sequence (it ended, was "
-                f"not asked for {self._options.idle_s:g} s, or the model was replaced)"
+                f"idle for {self._options.idle_s:g} s, or the model was replaced)"
             )
         replaced = self._open.get(mark.id)
         if len(self._open) - (replaced is not None) >= self._options.most:
@@ -227,7 +227,7 @@ class Sequences:
         return _Sequence(self, size)
 
     def storage(self) -> dict[Resource, Resource]:
-        """Storage for one sequence, with the values of the model's file."""
+        """Return storage for one sequence, with the values of the model's file."""
         made: dict[Resource, Resource] = {}
         for one, value in self._first.items():
             made[one] = Resource(one.dtype, one.shape, one.name)
@@ -236,11 +236,11 @@ class Sequences:
         return made
 
     def lane(self, signature_name: str, run: Callable[[Arrays], Arrays]) -> Lane:
-        """The lane of the calls of a sequence.
+        """Return a lane for the calls of a sequence.
 
         Args:
-            signature_name: of the calls.
-            run: the signature on the storage of the sequence.
+            signature_name: the signature of the calls.
+            run: runs the signature with the sequence's storage.
         """
         return Lane(
             self._name,
@@ -257,14 +257,14 @@ class Sequences:
     def bound(
         self, signature_name: str, storage: Mapping[Resource, Resource]
     ) -> Callable[[Arrays], Arrays]:
-        """A signature on the storage of a sequence."""
+        """Return a signature with the storage of a sequence."""
         return self._signatures[signature_name].with_storage(storage)
 
     def resize(self, sequence: _Sequence, size: int) -> None:
-        """Note how many bytes a sequence has.
+        """Record the size of a sequence in bytes.
 
         Raises:
-            ResourceExhaustedError: all have too many, and it has more than before.
+            ResourceExhaustedError: all sequences are too large, and this one has grown.
         """
         with self._lock:
             more = size - sequence.size
@@ -308,12 +308,12 @@ class _Sequence:
     """One sequence.
 
     Args:
-        sequences: that it is one of.
-        size: bytes of its values.
+        sequences: the sequences that it belongs to.
+        size: the bytes of its values.
 
     Attributes:
-        used: when it was last asked, on `time.monotonic`'s clock.
-        ends: whether it is forgotten: its bytes count no longer.
+        used: the time of its last request, on `time.monotonic`'s clock.
+        ends: whether it was forgotten, so that its bytes do not count.
     """
 
     def __init__(self, sequences: Sequences, size: int) -> None:
@@ -331,7 +331,7 @@ class _Sequence:
         return any(lane.waiting or lane.running for lane in self._lanes.values())
 
     def lane(self, signature_name: str) -> Lane:
-        """Where its calls of a signature wait."""
+        """The lane of a signature's calls in this sequence."""
         found = self._lanes.get(signature_name)
         if found is None:
             run = self._runs(self._sequences.bound(signature_name, self._storage))
@@ -339,7 +339,7 @@ class _Sequence:
         return found
 
     def _runs(self, bound: Callable[[Arrays], Arrays]) -> Callable[[Arrays], Arrays]:
-        """A run that leaves the values as they were if it fails."""
+        """Wrap a run so that it restores the values if it fails."""
         storage = list(self._storage.values())
 
         def run(feeds: Arrays) -> Arrays:

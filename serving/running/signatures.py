@@ -30,7 +30,7 @@ class Runnable(Protocol):
 
     @property
     def is_pure(self) -> bool:
-        """Whether running it changes nothing, so that it may be run again, or with other rows."""
+        """Whether a run changes nothing, so that it may be repeated, or joined with other rows."""
 
     def run_arrays(self, feeds: Arrays) -> Arrays:
-        """The outputs for these inputs."""
+        """Return the outputs for these inputs."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.exchanging import Exchanging
     from pinnace.serving.running.runs import Run
 
-_MOST_SIZES = 1024  # of batches that are told apart; clients choose them
+_MOST_SIZES = 1024  # of batches that are counted separately; clients choose them
 
 
 @dataclass(slots=True)
@@ -24,21 +24,21 @@ class Duration:
     """The count of an event, and its total duration.
 
     Attributes:
-        count: how often.
-        seconds: in all.
+        count: the number of events.
+        seconds: the total duration.
     """
 
     count: int = 0
     seconds: float = 0.0
 
     def add(self, seconds: float, times: int = 1) -> None:
-        """Count so many, which took so long together."""
+        """Count events with a total duration."""
         self.count += times
         self.seconds += seconds
 
     @property
     def ns(self) -> int:
-        """Nanoseconds in all."""
+        """The total duration in nanoseconds."""
         return max(0, round(self.seconds * 1e9))
 
 
@@ -48,15 +48,15 @@ class Statistics:
 
     Attributes:
         success: from the headers of a request to its answer.
-        fail: the same, of those that ended with an error.
-        queue: from decoded to the begin of its run.
+        fail: the same for requests that ended with an error.
+        queue: from the decoded request to the start of its run.
         compute_input: the decoding.
-        compute_infer: the run that it was part of.
+        compute_infer: the run of the request.
         compute_output: from the end of the run to the answer.
-        rows: of all requests that were answered: of each at least one.
-        runs: of the model.
-        batches: by the rows of a run.
-        last_at: when the last one was answered, in seconds since 1970.
+        rows: the rows of all answered requests, at least one of each.
+        runs: the number of runs of the model.
+        batches: the runs by their number of rows.
+        last_at: the time of the last answer, in seconds since 1970.
     """
 
     success: Duration = field(default_factory=Duration)
@@ -74,8 +74,8 @@ class Statistics:
         """Count a request that ended with an error.
 
         Args:
-            request: that ended.
-            now: on `time.perf_counter`'s clock.
+            request: the request.
+            now: the time on `time.perf_counter`'s clock.
         """
         self.fail.add(now - request.begun)
 
@@ -83,10 +83,10 @@ class Statistics:
         """Count requests that one run answered.
 
         Args:
-            requests: at least one.
-            run: that answered them.
-            now: on `time.perf_counter`'s clock.
-            is_new: whether none of the run's was counted before.
+            requests: at least one request.
+            run: their run.
+            now: the time on `time.perf_counter`'s clock.
+            is_new: whether no request of the run was counted before.
         """
         times = len(requests)
         begun = sum([x.begun for x in requests])

@@ -18,10 +18,10 @@ _TURN_S = 0.0002
 
 @contextmanager
 def quick_turns() -> Iterator[None]:
-    """Shorten the switch interval of the interpreter, as long as the process serves.
+    """Shorten the interpreter's switch interval while the process serves.
 
     The event loop holds the GIL while it handles many requests in one iteration. By default Python
-    lets other threads wait for 5 ms, in which a core could have run half a batch.
+    lets other threads wait for 5 ms, in which a core could run half a batch.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, _TURN_S))
@@ -32,13 +32,13 @@ def quick_turns() -> Iterator[None]:
 
 
 class RunThreads:
-    """Threads that are started when they are needed. Any thread may use it.
+    """Threads that are started on demand. Any thread may use this.
 
-    The process does not wait for them when it exits: one may be in a kernel that never ends.
+    The process does not wait for them when it exits, since one may be in a kernel that never ends.
 
     Args:
-        name: of the threads.
-        count: how many.
+        name: the threads' name.
+        count: the number of threads.
     """
 
     def __init__(self, name: str, count: int) -> None:
@@ -51,7 +51,7 @@ class RunThreads:
 
     @property
     def is_asked(self) -> bool:
-        """Whether work waits for a thread: idle threads should be returned."""
+        """Whether tasks wait for a thread, so that idle threads should be returned."""
         return bool(self._waiting)
 
     @property
@@ -63,20 +63,20 @@ class RunThreads:
         """Run a task in a thread, as soon as one is free.
 
         Raises:
-            RuntimeError: the interpreter ends, or the system gives no more threads.
+            RuntimeError: the interpreter is shutting down, or the system has no more threads.
         """
         with self._changed:
             self._waiting.append(work)
             self._see_to_it()
 
     def lose(self, most: int) -> bool:
-        """Let another thread replace one that hangs.
+        """Allow a replacement for a thread that hangs.
 
         Args:
-            most: threads that may be lost.
+            most: limit of lost threads.
 
         Returns:
-            False if so many are.
+            False if the limit is reached.
         """
         with self._changed:
             if self._lost >= most:
@@ -86,12 +86,12 @@ class RunThreads:
             return True
 
     def regain(self) -> None:
-        """A thread that counted as hung came back."""
+        """Note that a thread that counted as hung has returned."""
         with self._changed:
             self._lost -= 1
 
     def close(self) -> None:
-        """End the threads when they are done."""
+        """End the threads when they have finished."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -110,7 +110,7 @@ class RunThreads:
         try:
             threading.Thread(target=self._live, name=name, daemon=True).start()
         except RuntimeError:
-            if not self._alive:  # it would never run
+            if not self._alive:  # the task would never run
                 self._waiting.pop()
                 raise
         else:
@@ -127,7 +127,7 @@ class RunThreads:
                 LOG.exception("%s failed", self._name)
 
     def _next(self) -> Callable[[], object] | None:
-        """The next task of a thread; None if it is to end."""
+        """Return the next task of a thread; None if the thread is to end."""
         with self._changed:
             while not self._waiting:
                 # Another thread may have replaced it while it hung.

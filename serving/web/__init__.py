@@ -1,1 +1,1 @@
-"""The page for people, the description of the interface, and what both are made of."""
+"""The page for people, the OpenAPI description, and their data."""

@@ -1,4 +1,4 @@
-"""The description of the interface as it is sent: written on first use."""
+"""The OpenAPI description as JSON, created on first use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Description:
-    """The OpenAPI document of a server, written again when its models change.
+    """The OpenAPI document of a server, updated when its models change.
 
     Args:
-        repository: of the models.
+        repository: the models.
         has_keys: whether clients must have an API key.
     """
 
@@ -28,15 +28,15 @@ class Description:
         self._text = b""
 
     def text(self, app: FastAPI) -> bytes:
-        """The document, as JSON.
+        """Return the document as JSON.
 
         Args:
-            app: whose other routes it has too.
+            app: the application, whose other routes it includes.
         """
         servables = self._repository.newest()
         key = (tuple(map(ref, servables)), tuple(self._repository.names()))
         if key != self._key:
-            from pinnace.serving.web.openapi import describe  # late: few ask for it
+            from pinnace.serving.web.openapi import describe  # late: rarely needed
 
             self._text = orjson.dumps(describe(app, servables, self._has_keys))
             self._key = key

@@ -1,4 +1,4 @@
-"""A request that works as pasted, made from a signature."""
+"""Example requests that work when pasted, derived from a signature."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Filling:
     """The value of an input in an example.
 
     Attributes:
-        zero: each of its elements, if nothing better is known.
-        dims: its lists; without the batch axis in the row form.
-        value: something better: what a warm-up request of the model has.
+        zero: the value of each element without a better example.
+        dims: the lengths of its nested lists; without the batch axis in the row form.
+        value: a better value, from a warm-up request of the model.
     """
 
     zero: int | str | bool
@@ -47,7 +47,7 @@ class Filling:
         return math.prod(self.dims)
 
     def nested(self) -> object:
-        """It, as lists in lists."""
+        """The value as nested lists."""
         if self.value is not None:
             return self.value
         value: object = self.zero
@@ -58,12 +58,12 @@ class Filling:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A predict request that works: a row of a warm-up request, or of nothing in particular.
+    """A predict request that works: a row of a warm-up request, or zeros.
 
     Attributes:
-        signature_name: that it asks.
+        signature_name: the signature.
         form: the key of its tensors: `instances`, one row each, or `inputs`, whole tensors.
-        fillings: by the name of the input.
+        fillings: the values by input name.
     """
 
     signature_name: str
@@ -76,7 +76,7 @@ class Example:
         return sum(filling.count for filling in self.fillings.values())
 
     def document(self) -> dict[str, object]:
-        """It, as what JSON is made of."""
+        """The request as a JSON object."""
         values = {name: filling.nested() for name, filling in self.fillings.items()}
         value: object = next(iter(values.values())) if len(values) == 1 else values
         named: dict[str, object] = {}
@@ -86,11 +86,11 @@ class Example:
 
 
 def example_of(servable: Servable, name: str) -> Example | None:
-    """An example request for a signature; None if JSON cannot hold the inputs.
+    """Return an example request for a signature; None if JSON cannot hold the inputs.
 
     Args:
-        servable: to ask.
-        name: of the signature.
+        servable: the version.
+        name: the signature's name.
     """
     signature = servable.signatures[name]
     inputs = signature.inputs
@@ -111,7 +111,7 @@ def example_of(servable: Servable, name: str) -> Example | None:
 def _filled_better(
     fillings: dict[str, Filling], feeds: Arrays, by_rows: bool
 ) -> dict[str, Filling]:
-    """The same with what a request of the model had; as they were if JSON has no form for it."""
+    """Replace zeros by values of a warm-up request; unchanged if JSON cannot hold them."""
     found = dict(fillings)
     for key, array in feeds.items():
         if by_rows and not len(array):
@@ -126,21 +126,22 @@ def _filled_better(
 
 
 def _whole(value: object) -> object:
-    """The value with 1 for 1.0, which is how people and browsers write it."""
+    """The value with 1 for 1.0, as people and browsers write it."""
     if isinstance(value, list):
         return [_whole(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def example_command(servable: Servable, url: str) -> str | None:
-    """A shell command that asks a version for a prediction.
+    """Return a shell command that requests a prediction.
 
     Args:
-        servable: to ask.
-        url: of the server, without a slash at its end.
+        servable: the version.
+        url: the server's URL, without a trailing slash.
 
     Returns:
-        A curl line; for large inputs one that python3 feeds; None if JSON cannot hold the inputs.
+        A curl command, for large inputs with a body from python3; None if JSON cannot hold the
+        inputs.
     """
     name = _signature_name(servable)
     if name is None:
@@ -163,7 +164,7 @@ def _signature_name(servable: Servable) -> str | None:
 
 
 def _expression(example: Example) -> str:
-    """The body as a Python expression, which stays short however large the tensors are."""
+    """The body as a Python expression, which stays short for large tensors."""
     texts = {}
     for name, filling in example.fillings.items():
         text = repr(filling.zero if filling.value is None else filling.value)
@@ -180,7 +181,7 @@ def _expression(example: Example) -> str:
 
 
 def _zero(dtype: DType) -> int | str | bool | None:
-    """Nothing in particular, as JSON has it; None for a dtype that it has not."""
+    """A zero or empty value in JSON; None for a dtype without a JSON form."""
     if dtype.name in ("float32", "float64", "int8", "int16", "int32", "int64", "uint8"):
         return 0
     others: dict[str, int | str | bool] = {"uint32": 0, "uint64": 0, "string": "", "bool": False}

@@ -1,4 +1,4 @@
-"""The files of the page: read once, sent with a policy that lets nothing else in."""
+"""The files of the page: read once, sent with a policy that allows nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.responses import Response
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-# Nothing is loaded but from this server, nothing is inline, no other page may frame it.
+# Nothing is loaded except from this server, nothing is inline, no other page may frame it.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -41,11 +41,11 @@ STATIC = (
 
 
 def file_response(request: Request, name: str) -> Response:
-    """One of the page's files; 304 if the client has it.
+    """Return one of the page's files; 304 if the client has it.
 
     Args:
-        request: that asks for it.
-        name: of the file, one that this package has.
+        request: the request.
+        name: the file's name in this package.
     """
     body, tag = _read(name)
     headers = {

@@ -15,28 +15,28 @@ _MOST_REMEMBERED = 8
 
 
 class Pictures:
-    """The pictures that one server has drawn; those of versions that are gone are forgotten."""
+    """The pictures that one server has drawn; those of unloaded versions are dropped."""
 
     def __init__(self) -> None:
         self._pages: WeakKeyDictionary[Servable, dict[str, bytes]] = WeakKeyDictionary()
         self._turn = asyncio.Lock()
 
     async def page(self, servable: Servable, signature_name: str) -> bytes:
-        """A page that shows the graph of a signature; it needs no other file.
+        """Return a self-contained page that shows the graph of a signature.
 
         Args:
-            servable: whose signature it is.
-            signature_name: of the signature.
+            servable: the version.
+            signature_name: the signature's name.
 
         Raises:
-            NotFoundError: there is no such signature.
+            NotFoundError: the signature does not exist.
             UnimplementedError: the model has no graph, or one too large to draw.
         """
         if signature_name not in servable.signatures:
             raise NotFoundError(
                 f"Model '{servable.name}' has no signature '{signature_name[:200]}'"
             )
-        async with self._turn:  # drawing takes a core: never more than one
+        async with self._turn:  # drawing takes a core, so one at a time
             known = self._pages.setdefault(servable, {})
             if signature_name not in known:
                 if sum(map(len, self._pages.values())) >= _MOST_REMEMBERED:
@@ -47,7 +47,7 @@ class Pictures:
 
 
 def _draw(servable: Servable, signature_name: str) -> bytes:
-    from pinnace.saved_model.picture.page import picture_page  # late: few ask for it
+    from pinnace.saved_model.picture.page import picture_page  # late: rarely needed
 
     graph = getattr(servable.signatures[signature_name], "graph", None)
     if graph is None:

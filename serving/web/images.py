@@ -1,4 +1,4 @@
-"""Inputs and outputs that are images: their size, and how bright their model wants them."""
+"""Inputs and outputs that are images: their size, and the range of their brightness."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
 
 _LEAST_SIDE, _LARGEST_SIDE = 4, 1024
-_LEAST_FLAT = 64  # fewer numbers in a row are rather a table's
-_ANY_SIDE = 224  # for images of any size: what most classifiers were made for
-_DEPTH = 8  # functions in functions that are looked through
+_LEAST_FLAT = 64  # shorter rows are rather those of a table
+_ANY_SIDE = 224  # for images of any size: the usual size of classifiers
+_DEPTH = 8  # nesting depth of functions that are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class ImageForm:
     """The layout of one image in a tensor, without its batch axis.
 
     Attributes:
-        height: in pixels.
-        width: in pixels.
+        height: the height in pixels.
+        width: the width in pixels.
         channels: 1 for grey, 3 for red, green and blue.
         layout: `flat` for a row of numbers, `grey` for [height, width], `pixels` with channels.
     """
@@ -43,11 +43,11 @@ class ImageForm:
 
 
 def image_form(spec: TensorSpec) -> ImageForm | None:
-    """The layout of images in a tensor of this dtype and shape; None if it looks otherwise.
+    """Return the layout of images in a tensor of this dtype and shape; None for others.
 
     Args:
         spec: [batch, height, width, 1 or 3], [batch, height, width] or [batch, n] with n a square,
-            or three times one; of real numbers.
+            or three times a square; of real numbers.
     """
     dims = spec.shape.dims
     if dims is None or len(dims) < 2 or dims[0] not in (None, 1) or spec.dtype.name == "bool":
@@ -81,14 +81,14 @@ def _flat_form(size: int | None) -> ImageForm | None:
 
 
 def brightness(graph: Graph | None, name: str) -> tuple[float, float] | None:
-    """The values of black and white, as far as the graph tells: it rescales its input first.
+    """Return the values of black and white that the graph implies by rescaling its input.
 
     Args:
-        graph: of the signature.
-        name: of the input.
+        graph: the signature's graph.
+        name: the input's name.
 
     Returns:
-        None if the first thing that happens to the input is not a product with one number.
+        None if the input is not first multiplied by one number.
     """
     if graph is None or name not in graph.input_names:
         return None
@@ -102,7 +102,7 @@ def brightness(graph: Graph | None, name: str) -> tuple[float, float] | None:
 
 
 def _scales(graph: Graph, value: Value, depth: int) -> Iterator[tuple[float, float]]:
-    """Factor and offset that the value gets first, for each way it goes."""
+    """Yield the factor and offset that are first applied to the value, for each of its uses."""
     if not depth:
         return
     for node in graph.nodes:
@@ -122,7 +122,7 @@ def _scales(graph: Graph, value: Value, depth: int) -> Iterator[tuple[float, flo
 
 
 def _passes(node: Node) -> bool:
-    """Whether the numbers of the first input are those of the result."""
+    """Whether the result has the numbers of the first input."""
     return node.op.alias or node.op.view == "reshaped" or node.op is CAST
 
 
@@ -136,7 +136,7 @@ def _offset(graph: Graph, value: Value) -> float:
 
 
 def _other(node: Node, value: Value) -> float | None:
-    """The single number that a node joins with the value."""
+    """The single number that a node combines with the value, or None."""
     source = node.inputs[1] if node.inputs[0] is value else node.inputs[0]
     while _passes(source.node) and source.node.inputs:
         source = source.node.inputs[0].node.outputs[source.node.inputs[0].index]

@@ -1,4 +1,4 @@
-"""OpenAPI of what is served: a predict and an infer for each model, typed by its signatures."""
+"""The OpenAPI document of the served models: predict and infer, typed by their signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.serving.running.signatures import Runnable
     from pinnace.serving.web.example_request import Example
 
-_MOST_VALUES = 4096  # an example with more is no help
+_MOST_VALUES = 4096  # larger examples are of no help
 _NPY = "application/x-npy"
 _FILE = {"type": "string", "format": "binary", "description": "one array, as numpy.save writes it"}
 _ERROR = {"$ref": "#/components/schemas/Error"}
@@ -41,18 +41,18 @@ _ERRORS = {
     "504": "There was no answer in time.",
 }
 _INTEGERS = re.compile(r"(u?)int(\d+)")
-_SAFE_BITS = 53  # larger integers are not exact in every reader of JSON
+_SAFE_BITS = 53  # larger integers are inexact in some JSON parsers
 
 
 def describe(app: FastAPI, servables: list[Servable], has_keys: bool = False) -> dict[str, Any]:
-    """The OpenAPI document of an application that serves these.
+    """Return the OpenAPI document of an application.
 
     Args:
-        app: whose routes it has.
+        app: the application with the routes.
         servables: the newest version of each model.
         has_keys: whether clients must have an API key.
     """
-    from fastapi.openapi.utils import get_openapi  # late: few ask for it
+    from fastapi.openapi.utils import get_openapi  # late: rarely needed
 
     document = get_openapi(
         title="pinnace",
@@ -87,7 +87,7 @@ def describe(app: FastAPI, servables: list[Servable], has_keys: bool = False) ->
 
 
 def _completed(path: str, item: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """A route as FastAPI describes it, with its path's words and the errors that all have."""
+    """A route as FastAPI describes it, with the words of its path and the common errors."""
     parameters = []
     for word in re.findall(r"{(\w+)}", path):
         schema: dict[str, Any] = {"type": "string"}
@@ -104,7 +104,7 @@ def _completed(path: str, item: dict[str, Any], names: list[str]) -> dict[str, A
             operation["parameters"] = [*parameters, *others]
         operation["responses"].pop("422", None)
         operation["responses"] |= _errors()
-        if path.rsplit("/", 1)[-1] in ("ready", "readyz"):  # the reply says the same with 503
+        if path.rsplit("/", 1)[-1] in ("ready", "readyz"):  # the reply is the same with 503
             ready = _object({"ready": {"type": "boolean"}}, closed=False)
             operation["responses"]["503"] = {
                 "description": "It is not ready.",
@@ -183,7 +183,7 @@ def _predict_replies(signature: Runnable) -> list[dict[str, Any]]:
         {"title": "to inputs", **_object({"outputs": value})},
     ]
     if hasattr(signature, "run_other_shapes"):
-        # The graph is run on shapes that the signature does not declare: answers have others, too.
+        # The graph also runs on undeclared shapes, so that outputs may have others, too.
         for title, form in (
             ("instances", {"predictions": {"type": "array"}}),
             ("inputs", {"outputs": {}}),
@@ -341,12 +341,12 @@ def _shape(spec: TensorSpec) -> dict[str, Any]:
 
 
 def _values(spec: TensorSpec, skip: int, answers: bool = False) -> dict[str, Any]:
-    """The lists that hold a tensor, its first axes left out."""
+    """The schema of the nested lists of a tensor, without its first axes."""
     if spec.shape.dims is None:
         return {"description": f"{spec.dtype.name}, of any shape"}
     schema = _element(spec.dtype)
     if answers and schema.get("type") == "number":
-        # NaN and Infinity are written by name, which no schema knows; many readers make null of it.
+        # NaN and Infinity are written by name, which no schema has; many parsers read them as null.
         schema["type"] = ["number", "null"]
     for size in reversed(spec.shape.dims[skip:]):
         schema = {"type": "array", "items": schema}

@@ -1,4 +1,4 @@
-"""The page's data as JSON: models, versions and signatures; and numbers of requests."""
+"""The page's data as JSON: models, versions, signatures, and numbers of requests."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _DESCRIBED: WeakKeyDictionary[Servable, list[dict[str, Any]]] = WeakKeyDictionar
 def models_overview(
     repository: Repository, settings: Settings, shadow_report: ShadowReport = lambda _, __: None
 ) -> list[dict[str, Any]]:
-    """Every model with its versions, and the signatures of those that answer.
+    """Return every model with its versions, and the signatures of those that answer.
 
     Args:
-        repository: of the models.
-        settings: that say how large a request may be.
-        shadow_report: how a version does that is a shadow, by model and number.
+        repository: the models.
+        settings: the settings with the limits of requests.
+        shadow_report: returns the report of a shadow version, by model and number.
     """
     most = dict(settings.max_body_bytes_of)
     return [
@@ -55,7 +55,7 @@ def models_overview(
 
 
 def public_signatures(servable: Servable) -> dict[str, Runnable]:
-    """The signatures that people ask, the default one first."""
+    """The signatures for people, the default one first."""
     names = [name for name in servable.signatures if not name.startswith("__")]
     names.sort(key=lambda name: (name != DEFAULT_SIGNATURE, name))
     return {name: servable.signatures[name] for name in names}
@@ -129,14 +129,14 @@ def _tensor(name: str, spec: TensorSpec) -> dict[str, Any]:
 
 
 def numbers(metrics: Iterable[Metric]) -> dict[str, Any]:
-    """Requests, latencies and batches of each model since the start.
+    """Return requests, latencies and batches of each model since the start.
 
     Args:
-        metrics: as Prometheus gets them.
+        metrics: the metrics as for Prometheus.
 
     Returns:
-        By name of the model: `requests` by status; histograms `latency`, `batch_rows` and, by name,
-        `stages`, each with `bounds`, counts up to each bound, and `total`. Times are microseconds.
+        By model name: `requests` by status; histograms `latency`, `batch_rows` and, by name,
+        `stages`, each with `bounds`, cumulative counts, and `total`. Times are in microseconds.
     """
     models: dict[str, dict[str, Any]] = {}
 

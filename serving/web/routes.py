@@ -1,4 +1,4 @@
-"""The page's routes: `/`, `/docs`, `/openapi.json`, and the JSON and files they are made of."""
+"""The page's routes: `/`, `/docs`, `/openapi.json`, and their JSON and files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pinnace.serving.web.description import Description
     from pinnace.serving.web.graphs import Pictures
 
-# Files that hold nothing of the models: who has no key reads them too, to be asked for it.
+# Files without data of the models, which need no key: they ask for it.
 OPEN_PATHS = frozenset({"/", "/docs", *(f"/page/{name}" for name in STATIC)})
 
 _MODEL = "/v1/models/{name:word}"
 _VERSION = _MODEL + "/versions/{version:digits}"
 _NO_STORE = {"Cache-Control": "no-store"}
-# A picture carries its own script: it may run that, and reach nothing.
+# A picture has its own script, which may run but not connect anywhere.
 _PICTURE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts"
@@ -39,7 +39,7 @@ router = APIRouter(tags=["Page"])
 @router.head("/", include_in_schema=False)
 @router.get("/", include_in_schema=False)
 async def home(request: Request) -> Response:
-    """The page for browsers; for programs that the server lives, as KServe v1 has it."""
+    """The page for browsers; for programs the server's liveness, as in KServe v1."""
     if "text/html" in request.headers.get("accept", ""):
         return file_response(request, "page.html")
     return json_response(b'{"status":"alive"}')
@@ -47,13 +47,13 @@ async def home(request: Request) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
-    """The page that documents the server's endpoints, to read and to copy."""
+    """The page that documents the server's endpoints."""
     return file_response(request, "docs.html")
 
 
 @router.get("/page/models", include_in_schema=False)
 async def models_json(request: Request, models: Models) -> Response:
-    """The models as the page shows them."""
+    """The models for the page."""
     from pinnace.serving.web.overview import models_overview
 
     state = request.app.state
@@ -64,7 +64,7 @@ async def models_json(request: Request, models: Models) -> Response:
 
 @router.get("/page/numbers", include_in_schema=False)
 async def numbers_json(request: Request) -> Response:
-    """The numbers the page plots: counts and histograms since the start."""
+    """The numbers that the page plots: counts and histograms since the start."""
     from pinnace.serving.web.overview import numbers
 
     state = request.app.state
@@ -75,7 +75,7 @@ async def numbers_json(request: Request) -> Response:
 
 @router.get("/page/history", include_in_schema=False)
 async def history_json(request: Request, model: str = "") -> Response:
-    """The numbers the page plots of the time before it was opened: the last hour's steps."""
+    """The steps of the last hour, which the page plots for the time before it was opened."""
     now = time.monotonic()
     history: History = request.app.state.history
     history.watch(now)
@@ -88,7 +88,7 @@ async def history_json(request: Request, model: str = "") -> Response:
 
 @router.get("/page/{file}", include_in_schema=False)
 async def static_file(request: Request) -> Response:
-    """A script, a style or an icon."""
+    """A script, style sheet or icon."""
     name = request.path_params["file"]
     if name not in STATIC:
         raise NotFoundError(f"Not found: GET {request.url.path}")
@@ -97,7 +97,7 @@ async def static_file(request: Request) -> Response:
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """The OpenAPI description of the server, each model by its own signatures."""
+    """The OpenAPI document of the server, with each model's own signatures."""
     description: Description = request.app.state.description
     return json_response(description.text(request.app), headers={"Cache-Control": "no-cache"})
 
@@ -107,7 +107,7 @@ async def openapi(request: Request) -> Response:
 async def graph(
     request: Request, models: Models, which: WhichModel, signature: str = DEFAULT_SIGNATURE
 ) -> Response:
-    """A picture of a signature's graph, as a page that needs nothing else."""
+    """A self-contained page that shows a signature's graph."""
     servable = models.get(which)
     pictures: Pictures = request.app.state.pictures
     page = await pictures.page(servable, signature)

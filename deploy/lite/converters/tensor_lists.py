@@ -28,7 +28,7 @@ class Reserved:
     """A list of zeros that has not been written yet.
 
     Attributes:
-        dtype: of the elements.
+        dtype: the dtype of the elements.
         count: the number of elements, an int32 scalar.
         element: the elements' shape, as far as it is known.
     """

@@ -46,15 +46,15 @@ class Schema(Protocol):
         """The file identifier: bytes 4 to 8 of the file."""
 
     @property
-    def ROOT(self) -> str:  # noqa: N802 (likewise)
+    def ROOT(self) -> str:  # noqa: N802 (see above)
         """The root table."""
 
     @property
-    def UNIONS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802 (likewise)
+    def UNIONS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802 (see above)
         """Union -> its tables; the first one has the number 1."""
 
     @property
-    def TABLES(self) -> Mapping[str, Mapping[str, lite_schema.Field]]:  # noqa: N802 (likewise)
+    def TABLES(self) -> Mapping[str, Mapping[str, lite_schema.Field]]:  # noqa: N802 (see above)
         """Table -> its fields."""
 
 
@@ -72,8 +72,8 @@ class Product(NamedTuple):
     """A float32 vector that is an array times a factor, multiplied in float64 when it is written.
 
     Attributes:
-        array: of rank 1 or more.
-        factor: as `pieces` takes it.
+        array: an array of rank 1 or more.
+        factor: see `pieces`.
     """
 
     array: Array

@@ -189,7 +189,7 @@ def with_sizes(
         content: the file.
         key: the signature's name.
         inputs: shapes of the inputs, in the signature's order.
-        outputs: shapes of the outputs, likewise.
+        outputs: shapes of the outputs.
     """
 
     def change(model: dict[str, Any]) -> None:

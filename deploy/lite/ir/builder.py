@@ -108,8 +108,8 @@ class GraphBuilder:
         Args:
             kind: the built-in operator.
             inputs: its inputs; None for one that is left out.
-            dtype: of the output; None takes that of the first input.
-            shape: of the output; None takes the shape that all inputs broadcast to.
+            dtype: the output's dtype; None takes that of the first input.
+            shape: the output's shape; None takes the shape that all inputs broadcast to.
             options: the fields of its options table.
         """
         given = [x for x in inputs if x is not None]
@@ -174,8 +174,8 @@ class GraphBuilder:
 
         Args:
             x: any tensor.
-            sizes: of the result, at most one of them unknown; or an int32 tensor.
-            shape: of the result if `sizes` is a tensor.
+            sizes: the result's sizes, at most one of them unknown; or an int32 tensor.
+            shape: the result's shape if `sizes` is a tensor.
         """
         if isinstance(sizes, Tensor):
             return self.op("RESHAPE", x, sizes, dtype=x.dtype, shape=Shape(shape))

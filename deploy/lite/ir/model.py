@@ -40,7 +40,7 @@ class Tensor:
     Attributes:
         name: its name in the file.
         dtype: the element type in the file.
-        shape: as far as it is known.
+        shape: its shape, as far as known.
         data: the elements of a constant, else None.
         quantization: the map to real numbers, if its integers are quantised.
         is_state: whether it is a variable tensor, which is zero before the first run.
@@ -131,7 +131,7 @@ class Subgraph:
         name: its name in the file.
         inputs: its arguments.
         outputs: its results.
-        operators: in their order.
+        operators: the operators in order.
     """
 
     name: str

@@ -66,7 +66,7 @@ def keep(folder: Path, metadata: Metadata, inputs: Sequence[str], outputs: Seque
         folder: the SavedModel.
         metadata: the metadata.
         inputs: names of the first signature's inputs, in the order of its subgraph.
-        outputs: names of its outputs, likewise.
+        outputs: names of its outputs.
     """
     place = folder / EXTRA_ASSETS_FOLDER
     place.mkdir(exist_ok=True)

@@ -47,7 +47,7 @@ def read_content(data: Content, where: str, naming: Naming = Naming.OWN) -> Mode
     Args:
         data: the file.
         where: its path, for errors.
-        naming: which signatures and names to use.
+        naming: the rule for signatures and names.
 
     Returns:
         The model with all subgraphs that signatures reach. A file without signatures gets one named

@@ -103,7 +103,7 @@ class Call:
     """An operator of the file while it is translated.
 
     Args:
-        translation: of the file.
+        translation: the file's translation.
         operator: the operator.
         values: its inputs; None for those that are left out.
         moves: whether quantised integers stay as they are; see `Reader`.
@@ -160,7 +160,7 @@ class Call:
         """An input, dequantised unless the operator only moves elements.
 
         Args:
-            index: of the input.
+            index: the input's index.
         """
         if self._moves:
             return self.stored(index)

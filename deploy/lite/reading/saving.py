@@ -122,7 +122,7 @@ def write_to_serve(
     Args:
         path: the file.
         folder: the folder to write.
-        naming: which signatures and names to use.
+        naming: the rule for signatures and names.
 
     Returns:
         The signatures, with the shapes in the file.
@@ -163,7 +163,7 @@ def functions_of(
     Args:
         data: the file's content.
         where: its path, for errors.
-        naming: which signatures and names to use.
+        naming: the rule for signatures and names.
         any_batch: whether to make the first size of inputs variable.
 
     Raises:

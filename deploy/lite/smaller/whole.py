@@ -89,7 +89,7 @@ def quantize(
         ranges: the tensors' ranges.
         width: the integer type.
         input_type: the type of float inputs: "float32", that of `width`, or "uint8" for 8 bits.
-        output_type: the type of float outputs, likewise.
+        output_type: the type of float outputs, from the same choices.
     """
     state = _State(dict(ranges), width, fills=fills_of(subgraph))
     state.wide.update(id(x) for x in subgraph.inputs)

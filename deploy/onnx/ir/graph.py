@@ -20,7 +20,7 @@ class Value:
     Attributes:
         name: its name in the file.
         dtype: the element type.
-        shape: as far as it is known.
+        shape: its shape, as far as known.
         array: the data of a constant, else None; in row-major order, possibly in another shape.
             Constants get unique names when the file is written.
         node: the node that computes it; None for an input or a constant.
@@ -157,8 +157,8 @@ class OnnxGraph:
     """Operators with inputs and outputs: a whole model, or the body of an operator.
 
     Attributes:
-        nodes: in topological order.
-        inputs: of the graph.
+        nodes: the nodes in topological order.
+        inputs: the graph's inputs.
         outputs: (name in the file, value), in order.
     """
 

@@ -22,7 +22,7 @@ class _Attention(NamedTuple):
         query: [batch, heads, rows, size].
         keys: before a transpose, and the permutation to [batch, heads, rows, size].
         values: [batch, heads, rows, columns].
-        scale: of the scores.
+        scale: the factor of the scores.
         mask: the summand of the scores; None for none.
         kept: for a selecting mask: where scores are kept, else `low`.
         low: the constant for masked scores.

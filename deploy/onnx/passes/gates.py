@@ -52,7 +52,7 @@ class OnnxForms(Forms["Value"]):
     """The values of a body as sums.
 
     Args:
-        body: of a Loop: its inputs are the step counter, a condition, and the states.
+        body: a Loop's body: its inputs are the step counter, a condition, and the states.
         named: values that remain atoms where other values use them.
     """
 

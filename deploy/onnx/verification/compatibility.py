@@ -55,7 +55,7 @@ class Verdict:
         runtime: the runtime and its version.
         answer: "accepts", "partly" (it runs, but not everything where it should) or "refuses".
         reasons: why the answer is not "accepts".
-        changes: what would have to change.
+        changes: the changes that would be necessary.
     """
 
     runtime: str

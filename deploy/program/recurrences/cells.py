@@ -71,8 +71,8 @@ class Cell(NamedTuple):
         memory: the index of an LSTM's cell state.
         mask: the sequence of bools that tells in which steps the states change; None for all.
         output: the state's value after a step, as an atom.
-        gates: in ONNX's order.
-        activations: in ONNX's order.
+        gates: the gates, in ONNX's order.
+        activations: the activations, in ONNX's order.
         is_reset_after: whether a GRU multiplies its state by the weights before the reset gate.
     """
 
@@ -109,7 +109,7 @@ class Body:
     Attributes:
         forms: the argument.
         after: the argument.
-        cells: in an order in which they can be computed.
+        cells: the cells, in an order in which they can be computed.
     """
 
     def __init__(self, forms: Forms[Any], after: Sequence[Any]) -> None:

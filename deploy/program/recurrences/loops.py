@@ -64,7 +64,7 @@ class Loop:
 
     Attributes:
         node: the argument.
-        cells: in an order in which they can be computed.
+        cells: the cells, in an order in which they can be computed.
         limits: the number of steps is the least of these numbers and outside values.
 
     Raises:

@@ -47,7 +47,7 @@ class Ran:
 
     Attributes:
         results: the outputs of each run by name; for a failed run, the reason.
-        version: of TensorFlow.js.
+        version: the version of TensorFlow.js.
         lacking: the op that the backend has no kernel for, if that is why there are no results.
     """
 

@@ -12,7 +12,7 @@ class KnownOp:
     """An op that graph models may have.
 
     Attributes:
-        category: in TensorFlow.js' own op lists.
+        category: its category in TensorFlow.js' own op lists.
         attrs: names of the attributes that TensorFlow.js reads.
         outputs: names of the outputs if the list has them; function bodies may refer to them.
     """

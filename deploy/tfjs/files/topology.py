@@ -70,7 +70,7 @@ def topology_of(
     """Serialise a graph for TensorFlow.js.
 
     Args:
-        graph: in ops of TensorFlow.js.
+        graph: a graph of TensorFlow.js' ops.
         inputs: name -> spec, in the order of the graph's inputs.
         outputs: name -> spec, in the order of the graph's outputs.
     """

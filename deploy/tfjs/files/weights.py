@@ -35,7 +35,7 @@ def encode_weight(
 
     Args:
         name: unique in the model.
-        array: of a type that TensorFlow.js can represent.
+        array: an array of a dtype that TensorFlow.js can represent.
         quantize: the storage of floats.
     """
     there = THERE[from_numpy(array.dtype)]

@@ -108,7 +108,7 @@ def _shifted_in(inputs: Sequence[Tensor] | None) -> Tensor | None:
 
 
 def _shifted(x: Tensor) -> Tensor | None:
-    """The logits in logits - max(logits), with the maximum of each row; None if it is not that."""
+    """The logits in logits - max(logits), with the maximum of each row; otherwise None."""
     difference = inputs_of(x, "Sub")
     if difference is None or x.dtype not in _EXACT:
         return None

@@ -44,7 +44,7 @@ def as_input_gradient(
         image: with channels last.
         kernel: with the axes of space first, then channels of the image and of the result.
         windows: over the image.
-        shape: of the result.
+        shape: the result's shape.
     """
     rank = len(windows.stride)
     if not image.dtype.is_floating or any(n != 1 for n in (*windows.stride, *windows.dilation)):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from grpc._cython import cygrpc  # type: ignore[attr-defined]  # the stubs know no core
+from grpc._cython import cygrpc  # type: ignore[attr-defined]  # the stubs lack the core
 
 from pinnace.framework.errors import CANCELLED, UNAVAILABLE, UNIMPLEMENTED, UNKNOWN, CancelledError
 from pinnace.serving.grpc.methods import details_of, refused
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.methods import Metadata, Methods, Stream, Unary
     from pinnace.serving.requests.exchanging import Exchanging
 
-_FOREVER_S = 1e9  # a deadline beyond it is none
+_FOREVER_S = 1e9  # a longer deadline counts as none
 _LAST_CODE = 16
 
 
@@ -28,7 +28,7 @@ class Route:
 
     Args:
         path: `/package.Service/Method`.
-        methods: that it is one of.
+        methods: the methods with that path.
     """
 
     __slots__ = ("path", "stream", "take", "unary")
@@ -41,14 +41,14 @@ class Route:
 
 
 class CoreCall:
-    """A call. Only the event loop's thread has it.
+    """A call, used by the event loop's thread only.
 
     Args:
-        server: that has it.
-        event: that brought it.
+        server: the server that received it.
+        event: the event that announced it.
 
     Attributes:
-        exchanging: what answers it, and is told if the client goes away; None if nothing is.
+        exchanging: the exchange in progress, which is cancelled if the client leaves; None if none.
     """
 
     __slots__ = (
@@ -76,7 +76,7 @@ class CoreCall:
         self._is_over = False
 
     def begin(self) -> None:
-        """Let the call be answered."""
+        """Start answering the call."""
         core, route, server = self._core, self._route, self._server
         core.start_server_batch((cygrpc.ReceiveCloseOnServerOperation(0),), self._closed)
         if route is None:
@@ -104,7 +104,7 @@ class CoreCall:
         return self._metadata
 
     def headers(self) -> Mapping[bytes, bytes]:
-        """The same as the exchange reads them."""
+        """The metadata as headers, in the form for the exchange."""
         return self._server.headers(self._metadata)
 
     def time_remaining(self) -> float | None:
@@ -120,7 +120,7 @@ class CoreCall:
         return found.decode("utf-8", "replace")
 
     async def read(self) -> bytes | None:
-        """The next message of a stream; None when the client has sent its last."""
+        """Return the next message of a stream; None after the client's last."""
         event = await self._operate(cygrpc.ReceiveMessageOperation(0))
         message: bytes | None = event.batch_operations[0].message()
         return message
@@ -129,7 +129,7 @@ class CoreCall:
         """Send one of several messages.
 
         Raises:
-            CancelledError: nobody reads it.
+            CancelledError: the client has left.
         """
         event = await self._operate(*self._first(), cygrpc.SendMessageOperation(data, 0))
         if not event.success:
@@ -162,13 +162,13 @@ class CoreCall:
         return (cygrpc.SendInitialMetadataOperation(None, 0),)
 
     def _received(self, event: Any) -> None:
-        """The only message is there, or there is none."""
+        """Handle the only message, or its absence."""
         self._server.receiving.pop(self, None)
         data = event.batch_operations[0].message()
         route = self._route
         if self._is_over or route is None or route.unary is None:
             return
-        if data is None:  # of a client that went away, too: then nobody reads it
+        if data is None:  # also of a client that left, which reads no answer
             self.answer(Reply(b"The method takes one message, got none", UNIMPLEMENTED))
             return
         try:
@@ -180,11 +180,11 @@ class CoreCall:
         self._run(self._ask(route.unary, data), self._server.tasks)
 
     def _closed(self, event: Any) -> None:
-        """The call is over: answered, or given up by the client or its deadline."""
+        """The call has ended: answered, cancelled by the client, or past its deadline."""
         if not event.batch_operations[0].cancelled():
             return
         self._is_over = True
-        # Who still works for it holds this object, and the end of a server waits for its calls.
+        # Running work keeps this object alive, and the server's shutdown waits for its calls.
         self._core = None
         exchanging, self.exchanging = self.exchanging, None
         if exchanging is not None:
@@ -205,7 +205,7 @@ class CoreCall:
         except Exception as error:
             reply = refused(error)
         finally:
-            self._task = None  # they would hold each other
+            self._task = None  # they would refer to each other
         self.answer(reply)
 
     async def _live(self, method: Stream) -> None:
@@ -226,7 +226,7 @@ class CoreCall:
             self._core = None
 
     async def _operate(self, *operations: Any) -> Any:
-        """The event that ends these operations."""
+        """Run operations, and return the event that ends them."""
         core = self._core
         if core is None:
             raise CancelledError("The client went away")
@@ -241,4 +241,4 @@ class CoreCall:
 
 
 def _ignore(_: object) -> None:
-    """Nothing to do: the operation has ended."""
+    """Ignore the end of an operation."""

@@ -16,7 +16,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from grpc._cython import cygrpc  # type: ignore[attr-defined]  # the stubs know no core
+from grpc._cython import cygrpc  # type: ignore[attr-defined]  # the stubs lack the core
 
 from pinnace.framework.errors import DEADLINE_EXCEEDED, UNAVAILABLE, UnavailableError
 from pinnace.serving.errors import LOG
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.methods import Metadata, Methods
     from pinnace.serving.requests.room import Room
 
-_ASKED = 32  # calls that the core may hand over before it is asked for more
-_MOST_EVENTS = 256  # in one turn of the event loop: then others have theirs
-_MAX_HEADERS = 256  # sets of metadata that are remembered
-_MOMENT_S = 1.0  # in which a message arrives where nothing is wrong
-_LAST_S = 5.0  # for calls that were cancelled to be over
+_ASKED = 32  # calls that the core may deliver before it is asked for more
+_MOST_EVENTS = 256  # per turn of the event loop, which has other work, too
+_MAX_HEADERS = 256  # sets of metadata that are cached
+_MOMENT_S = 1.0  # in which a message normally arrives
+_LAST_S = 5.0  # for cancelled calls to end
 _CALL = "call"
 _END = "end"
 _NEEDED = {
@@ -70,20 +70,20 @@ class CoreServer:
     """A gRPC server on grpcio's core, bound to the running event loop.
 
     Args:
-        methods: that it answers.
-        options: of the channel, as gRPC names them.
-        guard: raises what refuses a call of this path and these headers.
-        room: for messages: where it is full, only a few are let in at once.
+        methods: the methods that it answers.
+        options: options of the channel, under gRPC's names.
+        guard: raises an error to refuse a call with this path and these headers.
+        room: the limit of bytes of messages; when it is full, few are received at once.
         message_s: longest time for the message of a call to arrive.
-        slow_messages: that may take longer than a moment to arrive, at once.
+        slow_messages: limit of messages that take longer than a moment to arrive.
 
     Attributes:
-        receiving: calls whose message did not arrive yet, and since when.
-        loop: that it belongs to.
+        receiving: calls whose message has not arrived, and since when.
+        loop: its event loop.
         routes: its methods by path, as the core has it.
-        guard: as above.
-        tasks: those of calls that are being answered, kept alive.
-        streams: those of them that go on until somebody ends them.
+        guard: the argument.
+        tasks: tasks of calls that are being answered, kept alive.
+        streams: those tasks that continue until they are ended.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class CoreServer:
         self._emptied = self.loop.create_future()  # no event is left
 
     def add_port(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
-        """Listen on an address, `host:port`; the port.
+        """Listen on an address, `host:port`; return the port.
 
         Raises:
-            UnavailableError: it cannot be used.
+            UnavailableError: the address cannot be used.
         """
-        # The core's own form of credentials is theirs alone.
+        # The core's credentials are a private attribute of the public ones.
         given = () if credentials is None else (credentials._credentials,)  # type: ignore[attr-defined]
         try:
             port = int(self._server.add_http2_port(address.encode(), *given))
@@ -136,7 +136,7 @@ class CoreServer:
         return port
 
     async def start(self) -> None:
-        """Answer from now on."""
+        """Start answering."""
         self._server.start()
         for _ in range(_ASKED):
             self._server.request_call(self._queue, self._queue, _CALL)
@@ -145,7 +145,7 @@ class CoreServer:
         self._sweep = self.loop.call_later(_MOMENT_S, self._end_slow)
 
     def _end_slow(self) -> None:
-        """End calls whose messages take too long, or are too many that take long.
+        """End calls whose messages take too long, or are too many.
 
         grpcio buffers a partial message, which is not counted before it is complete.
         """
@@ -158,15 +158,15 @@ class CoreServer:
         for call in late:
             text = f"The message did not arrive within {self._message_s:g} s"
             call.answer(Reply(text.encode(), DEADLINE_EXCEEDED))
-        # Those that began first have had most of the time.
+        # Those that began first have had the most time.
         for call in slow[len(late) : len(slow) - self._slow_messages]:
             call.answer(Reply(b"Too many messages arrive slowly; try again later", UNAVAILABLE))
 
     def check_room(self) -> None:
-        """Raise if no further message may be accepted; its size is unknown beforehand.
+        """Check whether another message may be received; its size is unknown beforehand.
 
         Raises:
-            UnavailableError: many come, and there is no room for them.
+            UnavailableError: many messages are being received, and their limit is reached.
         """
         if len(self.receiving) >= FEW_MESSAGES:
             self._room.check()
@@ -200,7 +200,7 @@ class CoreServer:
         await asyncio.to_thread(self._thread.join)
 
     def headers(self, metadata: Metadata) -> Mapping[bytes, bytes]:
-        """Metadata as the exchange reads them; most calls have those of another one."""
+        """The metadata as headers for the exchange; cached, since most calls repeat them."""
         found = self._headers.get(metadata)
         if found is None:
             found = headers_of(metadata)
@@ -214,15 +214,15 @@ class CoreServer:
         while not self._emptied.done():
             try:
                 event = self._queue.poll()
-            except MemoryError:  # an event that nobody has: its call ends as one that is late
+            except MemoryError:  # an event that is lost: its call ends at its timeout
                 LOG.error("there was no memory for a gRPC message")
                 continue
             is_last = event.completion_type == cygrpc.CompletionType.queue_shutdown
             try:
                 self.loop.call_soon_threadsafe(self._turn, event)
-            except RuntimeError:  # the loop is closed: nobody answers any more
+            except RuntimeError:  # the loop is closed
                 return
-            del event  # what it holds may be waited for
+            del event  # the references that it holds may be waited for
             if is_last:
                 return
             self._turns.acquire()

@@ -35,8 +35,8 @@ _MAX_BYTES = 2**20  # larger requests are read in threads
 _MAX_HEAD_BYTES = 4096
 _MAX_FORMS = 256
 _MAX_AROUND = 64
-_PATIENCE = 64  # forms that are learned before any of them came again
-# Every byte differs, and no list of integers has the same length for both.
+_PATIENCE = 64  # forms that may be learned without any of them being seen again
+# Every byte differs, and as varints they are lists of different lengths.
 _PATTERNS = (b"\xc1", b"\x3e")
 
 
@@ -44,11 +44,11 @@ class Reading(NamedTuple):
     """The parsed content of a message.
 
     Attributes:
-        which: the version that it asks for.
-        rest: everything else but the tensor; to be compared.
-        name: of the only input.
-        dtype: of its elements, as they stand in the message.
-        shape: of it.
+        which: the requested version.
+        rest: everything except the tensor, for comparison.
+        name: the only input's name.
+        dtype: its elements' dtype in the message.
+        shape: its shape.
         raw: its elements.
     """
 
@@ -64,12 +64,12 @@ class Reader(NamedTuple):
     """The parser of messages of one kind.
 
     Attributes:
-        read: what a message says, given where its last field begins, and the number of that; None
-            if it is not of one tensor of numbers, or is none at all.
-        tails: the numbers of the fields that lead to those bytes, each way there is.
-        wire: the full reading of the same message.
-        api: as metrics call it.
-        refuse: the reply for an error.
+        read: parses a message, given where its last field begins, and that field's number; None if
+            it is not of one tensor of numbers, or invalid.
+        tails: the numbers of the nested fields that lead to those bytes, for each form.
+        wire: the full parser of the same message.
+        api: its name in metrics.
+        refuse: makes the reply for an error.
     """
 
     read: Callable[[bytes, int, int], Reading | None]
@@ -83,9 +83,9 @@ class PackedForm:
     """All messages with one prefix and one length, as a wire.
 
     Args:
-        reader: of such messages.
-        head: the beginning.
-        reading: of one of them.
+        reader: the parser of such messages.
+        head: their common prefix.
+        reading: the content of one of them.
     """
 
     entrypoint = "GRPC"
@@ -100,13 +100,13 @@ class PackedForm:
         self.api = reader.api
         self.head = head
         self.which = reading.which
-        self.request: Request | None = None  # the last one
+        self.request: Request | None = None  # the last request
 
     def decode(self, servable: Servable, body: bytes, headers: Mapping[bytes, bytes]) -> Decoded:
-        """The request that the message holds.
+        """Return the request that the message holds.
 
         Raises:
-            OpError: the version cannot be asked that.
+            OpError: the version cannot answer it.
         """
         known = servable.remembered.get(self)
         if known is None:
@@ -125,15 +125,15 @@ class PackedForm:
         return known is not None and known.kind is not None
 
     def refuse(self, error: BaseException) -> Reply:
-        """Status and message."""
+        """Return the reply for an error."""
         return self._reader.refuse(error)
 
 
 class PackedForms:
-    """The forms of messages that were seen.
+    """The forms of messages seen so far.
 
     Args:
-        reader: of the messages.
+        reader: the parser of the messages.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -144,7 +144,7 @@ class PackedForms:
         self._missed = 0
 
     def find(self, data: bytes) -> PackedForm | None:
-        """The form of a message; None if it must be read."""
+        """Return the form of a message; None if it must be parsed."""
         for form in self._forms.get(len(data), ()):
             if data.startswith(form.head):
                 if self._patience < _PATIENCE:
@@ -152,7 +152,7 @@ class PackedForms:
                 return form
         if len(data) > _MAX_BYTES or sys.byteorder != "little":
             return None
-        # A client whose messages all begin in other ways is not learned from each time.
+        # A client whose messages all begin differently is not learned from each time.
         self._missed += 1
         if self._patience <= 0 and self._missed % 16:
             return None
@@ -160,7 +160,7 @@ class PackedForms:
         return self._learn(data)
 
     def _learn(self, data: bytes) -> PackedForm | None:
-        # Whatever is read here is read on the event loop: little stands before the numbers.
+        # The event loop does this work, so that only short prefixes are learned.
         path, begin = last_part(data, self._reader.tails)
         if not path or not 0 < begin <= min(_MAX_HEAD_BYTES, len(data) - 1):
             return None
@@ -169,7 +169,7 @@ class PackedForms:
         if reading is None or not reading.shape or len(reading.raw) != len(data) - begin:
             return None
         head = data[:begin]
-        # With other numbers at its end it must be the same message with these numbers.
+        # With other numbers at its end it must be the same message except for these numbers.
         for pattern in _PATTERNS:
             tail = pattern * len(reading.raw)
             if read(head + tail, begin, path[-1]) != reading._replace(raw=tail):
@@ -187,8 +187,8 @@ class _Known:
     """The facts that follow from a form for one version.
 
     Attributes:
-        kind: of the rows; None if the version takes no such rows, or the form is read in full.
-        signature_name: which signature runs.
+        kind: the kind of its rows; None if the version takes no such rows, or the form is parsed.
+        signature_name: the signature to run.
         encode: makes the replies.
     """
 
@@ -205,7 +205,7 @@ class _Known:
         self.signature_name = decoded.signature_name
         self.encode = RowReplies(decoded.encode)
         self.kind: RowKind | None = None
-        if decoded.sequence is not None:  # its requests run in their order, none with others
+        if decoded.sequence is not None:  # a sequence's requests run in order, not joined
             return
         if shape[0] > 0 and decoded.signature_name in servable.signatures:
             signature = servable.signatures[decoded.signature_name]
@@ -216,7 +216,7 @@ class RowReplies:
     """Replies of one form for requests that ran together.
 
     Args:
-        encode: makes one of them; it has `wanted`, the names of the outputs that it writes.
+        encode: makes one of them; its attribute `wanted` names the outputs that it writes.
     """
 
     __slots__ = ("_around", "_encode", "_wanted")
@@ -227,11 +227,11 @@ class RowReplies:
         self._around: dict[object, tuple[bytes, bytes] | None] = {}
 
     def __call__(self, outputs: Arrays) -> Reply:
-        """The reply."""
+        """Return the reply."""
         return self._encode(outputs)
 
     def encode_rows(self, outputs: Arrays, rows: Sequence[int]) -> list[Reply] | None:
-        """The reply to each of several requests whose rows ran together; None if it cannot."""
+        """Return the replies of requests whose rows ran together; or None."""
         if len(self._wanted) != 1:
             return None
         name = self._wanted[0]
@@ -282,11 +282,11 @@ class RowReplies:
 
 
 def taker(exchange: Exchange, forms: PackedForms) -> Take:
-    """Answers messages whose form is known, without a task and without reading them.
+    """Return a function that answers messages of known forms, without a task and without parsing.
 
     Args:
-        exchange: that answers.
-        forms: of the method's messages.
+        exchange: the exchange that answers.
+        forms: the forms of the method's messages.
     """
 
     def take(data: bytes, call: Quick) -> bool:
@@ -295,7 +295,7 @@ def taker(exchange: Exchange, forms: PackedForms) -> Take:
             return False
         headers = call.headers()
         request = form.request
-        if exchange.policies or exchange.observers:  # they want to know who asks
+        if exchange.policies or exchange.observers:  # these need the caller's identity
             request = Request(form, form.which, headers, call.peer(), len(data))
         elif request is None or request.headers is not headers:
             request = form.request = Request(form, form.which, headers, "", len(data))

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from pinnace.serving.grpc.methods import Take
     from pinnace.serving.requests.exchange import Exchange
 
-# The fields of fields that hold the numbers of a request, where they are its last bytes.
+# The paths of fields to the numbers of a request, where they are its last bytes.
 _PREDICT_TAILS = frozenset({(2, 2, 4), (2, 2, 5), (2, 2, 6)})
 _INFER_TAILS = frozenset({(7,)})
-# Lists that stand in a message as the bytes of their numbers, with the numbers of their fields.
+# Lists that are stored as the bytes of their numbers, with the numbers of their fields.
 _LISTS = {dtypes.float32: (5, "float_val"), dtypes.float64: (6, "double_val")}
 _BY_ENUM = {dtype.enum: dtype for dtype in BY_NAME.values()}
 
 
 def takers(exchange: Exchange) -> dict[str, Take]:
-    """The functions that answer such messages without a task, by the path of their method.
+    """Return the functions that answer such messages without a task, by the path of their method.
 
     Args:
-        exchange: that answers.
+        exchange: the exchange that answers.
     """
     return {
         path: taker(exchange, PackedForms(reader))
@@ -49,10 +49,10 @@ def takers(exchange: Exchange) -> dict[str, Take]:
 
 
 def predict_reader(as_content: bool) -> Reader:
-    """Reads PredictRequests.
+    """Return the parser of PredictRequests.
 
     Args:
-        as_content: answer with raw bytes, not with lists of values.
+        as_content: whether to answer with raw bytes instead of lists of values.
     """
 
     def wire(data: bytes) -> Predict:
@@ -62,7 +62,7 @@ def predict_reader(as_content: bool) -> Reader:
 
 
 def infer_reader() -> Reader:
-    """Reads ModelInferRequests."""
+    """Return the parser of ModelInferRequests."""
 
     def wire(data: bytes) -> Infer:
         return Infer(ModelInferRequest.FromString(data))
@@ -87,7 +87,7 @@ def _read_predict(data: bytes, begin: int, number: int) -> Reading | None:
     raw = tensor.tensor_content
     if dtype in _LISTS and not raw:
         field, values = _LISTS[dtype]
-        raw = data[begin:]  # their list takes time to be made
+        raw = data[begin:]  # creating its list takes time
         if number != field or len(getattr(tensor, values)) * dtype.numpy.itemsize != len(raw):
             return None
     if tensor.tensor_shape.unknown_rank:
@@ -121,7 +121,7 @@ def _read_infer(data: bytes, _: int, __: int) -> Reading | None:
 def _reading(
     which: Any, rest: object, name: str, dtype: DType | None, shape: tuple[int, ...], raw: bytes
 ) -> Reading | None:
-    """The reading, if the bytes are exactly the numbers of the shape."""
+    """Return the reading, if the bytes are exactly the numbers of the shape."""
     if dtype is None or dtype is dtypes.string or not shape or min(shape) < 0:
         return None
     kind = np.dtype(dtype.numpy)

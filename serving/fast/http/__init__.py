@@ -1,1 +1,1 @@
-"""HTTP without ASGI: header blocks recognised by their bytes, and numbers read in place."""
+"""HTTP without ASGI: header blocks recognised by their bytes, and numbers parsed in place."""

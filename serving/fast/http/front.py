@@ -1,7 +1,7 @@
-"""The hot front: plain inference requests are answered on the connection, past ASGI.
+"""The hot front: plain inference requests are answered on the connection, without ASGI.
 
 A connection of uvicorn's httptools protocol that checks each request's header block first. A block
-that it has seen, or parses completely, is a request to a hot route; every other one goes to
+that is known, or can be parsed completely, is a request to a hot route; any other one goes to
 httptools and the application, whose routes give the same results.
 """
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from pinnace.serving.requests.wires import HotWire
 
 _MAX_BLOCKS = 1024
-_MAX_KNOWN_BYTES = 2048  # of a block that is remembered
+_MAX_KNOWN_BYTES = 2048  # of a block that is cached
 _MAX_BLOCK_BYTES = 8192
 _MAX_HELD_BYTES = 65536
 _MAX_HEADS = 64
-_MOST_COPIED = 65536  # of a body, to be written with its head
+_MOST_COPIED = 65536  # of a body, to write it together with its head
 _PREDICT_PATH = re.compile(
     rb"/v1/models/(?P<name>[A-Za-z0-9_.\-]+)"
     rb"(?:/versions/(?P<version>[0-9]{1,18})|/labels/(?P<label>[A-Za-z0-9_]+))?:predict"
@@ -48,7 +48,7 @@ _INFER_PATH = re.compile(
 )
 _CLOSE = (b"connection", b"close")
 _HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\t]*?)[ \t]*")
-# What changes how a request is read or answered: httptools and the application know how.
+# Headers that change how a request is read or answered: such requests go to httptools.
 _COLD_HEADERS = frozenset(
     {
         b"connection",
@@ -65,14 +65,14 @@ _COLD_HEADERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A header block that was understood.
+    """A parsed header block.
 
     Attributes:
-        text: of the block.
-        wire: of its route, with what its headers say of the body.
+        text: its bytes.
+        wire: the wire of its route, with the facts about the body in the headers.
         which: the version that its path names.
         headers: names in lower case.
-        length: of the body that follows.
+        length: the length of the body.
     """
 
     text: bytes
@@ -83,13 +83,13 @@ class _Block:
 
 
 def read_block(block: bytes) -> _Block | None:
-    """A header block as a hot request.
+    """Parse a header block of a hot request.
 
     Args:
-        block: bytes up to and with the empty line.
+        block: the bytes including the empty line.
 
     Returns:
-        None unless it is a `POST` of a hot route with one plain length and nothing unusual.
+        None unless it is a `POST` to a hot route with one plain length and no unusual header.
     """
     lines = block[:-4].split(b"\r\n")
     first = lines[0].split(b" ")
@@ -139,7 +139,7 @@ def _read_headers(lines: list[bytes]) -> dict[bytes, bytes] | None:
 
 
 class _Heads:
-    """Memoised response heads, one for all replies with the same headers."""
+    """Cached response heads, one for all replies with the same headers."""
 
     __slots__ = ("_before", "_defaults", "_known", "_last", "_last_headers")
 
@@ -148,14 +148,14 @@ class _Heads:
         self._before = b""
         self._known: dict[tuple[int, ReplyHeaders], _Head] = {}
         self._last = _Head(b"", b"", ends=False)
-        self._last_headers: ReplyHeaders | None = None  # those of `_last`, if it is for status 200
+        self._last_headers: ReplyHeaders | None = None  # those of `_last`, if its status is 200
 
     def of(self, reply: Reply, defaults: list[tuple[bytes, bytes]]) -> _Head:
-        """The head of a reply.
+        """Return the head of a reply.
 
         Args:
-            reply: to write.
-            defaults: uvicorn's headers; it makes new ones each second, for the date.
+            reply: the reply.
+            defaults: uvicorn's headers; a new list each second, for the date.
         """
         headers, status = reply.headers, reply.status
         if self._defaults is not defaults:
@@ -181,12 +181,12 @@ class _Head:
     """The head shared by responses that differ in their length only.
 
     Args:
-        before: the length.
-        after: it, without the empty line.
-        ends: whether the connection is to be closed.
+        before: the bytes before the length.
+        after: the bytes after it, without the empty line.
+        ends: whether the connection is closed afterwards.
 
     Attributes:
-        known: whole heads, by the length of the body.
+        known: complete heads, by the length of the body.
     """
 
     __slots__ = ("_after", "_before", "ends", "known")
@@ -198,14 +198,14 @@ class _Head:
         self.ends = ends
 
     def whole(self, length: int) -> bytes:
-        """The head of a body of this length; it is known from then on."""
+        """Return the head for a body of this length, which is cached."""
         if len(self.known) > _MAX_HEADS:
             self.known.clear()
         found = self.known[length] = b"%b%d%b\r\n\r\n" % (self._before, length, self._after)
         return found
 
     def closing(self, length: int) -> bytes:
-        """The same where the connection is closed for another reason."""
+        """Return the same, if the connection is closed for another reason."""
         return b"%b%d%b\r\nconnection: close\r\n\r\n" % (self._before, length, self._after)
 
 
@@ -216,7 +216,7 @@ class InferenceProtocol(BoundedHttpTools):
         arguments: uvicorn's.
     """
 
-    # The base has more attributes than a quick look-up allows.
+    # The base class has more attributes than fit in a fast look-up.
     __slots__ = (
         "_active_at",
         "_block",
@@ -241,28 +241,28 @@ class InferenceProtocol(BoundedHttpTools):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._peer = ""
-        self._block = b""  # of the last hot request: clients mostly send the same one again
-        self._request: Request | None = None  # what it says, from this peer
+        self._block = b""  # of the last hot request: clients mostly repeat it
+        self._request: Request | None = None  # its request, from this peer
         self._parses = False  # httptools is within a message
         self._in_flight = False  # a hot request has no reply yet
         self._exchanging: Exchanging | None = None
         self._parts: list[bytes | memoryview] = []
-        self._missing = 0  # bytes of a hot request's body that did not come yet
+        self._missing = 0  # bytes of a hot request's body that have not arrived
         self._late: asyncio.TimerHandle | None = None
-        self._held: list[bytes] = []  # what came after a request that has no reply yet
+        self._held: list[bytes] = []  # bytes received after a request without a reply yet
         self._held_bytes = 0
         self._ends = False
         self._active_at = 0.0
         self._watch: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there."""
+        """Start the connection."""
         super().connection_made(transport)
         self._peer = self.client[0] if self.client else ""
         self._watch_idleness()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone: its request need not run."""
+        """Cancel the request of a client that has left."""
         exchanging, self._exchanging = self._exchanging, None
         self._in_flight = False
         if exchanging is not None:
@@ -274,7 +274,7 @@ class InferenceProtocol(BoundedHttpTools):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request, or of several."""
+        """Handle bytes of one or several requests."""
         if self._missing:
             self._take_body(data)
         elif self._in_flight or self._held or self.flow.write_paused:
@@ -285,12 +285,12 @@ class InferenceProtocol(BoundedHttpTools):
             self._begin(data)
 
     def on_message_begin(self) -> None:
-        """httptools met a request."""
+        """Note that httptools has found a request."""
         self._parses = True
         super().on_message_begin()
 
     def on_message_complete(self) -> None:
-        """httptools has parsed the whole request."""
+        """Note that httptools has parsed a whole request."""
         self._parses = False
         super().on_message_complete()
 
@@ -299,14 +299,14 @@ class InferenceProtocol(BoundedHttpTools):
         return not (self._in_flight or self._missing) and super().is_idle(now)
 
     def shutdown(self) -> None:
-        """Close when the request on its way is answered."""
+        """Close when the pending request is answered."""
         if self._in_flight:
             self._ends = True
         else:
             super().shutdown()
 
     def resume_writing(self) -> None:
-        """The client has read the written data: continue with the data received meanwhile."""
+        """Continue with the data received meanwhile, once the client has read the written data."""
         super().resume_writing()
         self._release()
 
@@ -331,13 +331,13 @@ class InferenceProtocol(BoundedHttpTools):
         self._in_flight = True
         more = len(data) - end - request.size
         if more > 0:
-            self._hold(data[-more:])  # before a refusal, which lets it go again
+            self._hold(data[-more:])  # before a refusal, which releases it
         exchanging = self.exchange.open(request, self._finish)
         self._active_at = exchanging.begun
         if more == 0:
             if not exchanging.is_over:
                 self._exchanging = exchanging
-                # Not cut out of what came: a copy of it would cost what its header does.
+                # Pass the data with offsets, since a slice would copy the body.
                 exchanging.start(data, exchanging.begun, None, end)
         elif more > 0:
             self._start(exchanging, data[end:-more])
@@ -348,7 +348,7 @@ class InferenceProtocol(BoundedHttpTools):
             self._late = self.loop.call_later(self.exchange.settings.body_timeout_s, self._give_up)
 
     def _understand(self, block: bytes) -> Request | None:
-        """The hot request that a header block is; None if it is none."""
+        """Return the hot request of a header block; None if it is not one."""
         found = self._blocks.get(block)
         if found is None:
             found = self._remember(block) if block not in self._blocks else None
@@ -361,11 +361,11 @@ class InferenceProtocol(BoundedHttpTools):
     def _remember(self, block: bytes) -> _Block | None:
         found = read_block(block)
         if found is not None and self.exchange.settings.gzip and accepts(found.headers):
-            found = None  # the application packs replies
+            found = None  # the application compresses replies
         if len(block) > _MAX_KNOWN_BYTES:
             return found
         if len(self._blocks) >= _MAX_BLOCKS:
-            self._blocks.clear()  # clients that never send the same block twice
+            self._blocks.clear()  # for clients that never repeat a block
         self._blocks[block] = found
         return found
 
@@ -381,7 +381,7 @@ class InferenceProtocol(BoundedHttpTools):
             self._late.cancel()
             self._late = None
         rest = data[len(part) :]
-        if exchanging is None or exchanging.is_over:  # refused; the rest of it is dropped
+        if exchanging is None or exchanging.is_over:  # refused; the rest of the body is dropped
             self._parts = []
             if rest:
                 self._hold(rest)
@@ -461,7 +461,7 @@ class InferenceProtocol(BoundedHttpTools):
             self.data_received(data)
 
     def _watch_idleness(self) -> None:
-        """Close a connection on which hot requests came and nothing comes any longer."""
+        """Close a connection that is idle after hot requests."""
         idle = time.perf_counter() - self._active_at
         limit = self.timeout_keep_alive
         is_idle = not (self._in_flight or self._parses or self._missing)
@@ -473,7 +473,7 @@ class InferenceProtocol(BoundedHttpTools):
 
 
 def bound(exchange: Exchange) -> type[InferenceProtocol]:
-    """The protocol class whose connections answer through this exchange."""
+    """Return the protocol class whose connections answer through this exchange."""
     members = {
         "exchange": exchange,
         "bounds": bounds_of(exchange.settings),

@@ -1,7 +1,7 @@
 """The Open Inference Protocol's infer over HTTP; most bodies are bytes after a known header.
 
-Clients that send binary tensors repeat the same JSON before them: the parsed JSON, and what follows
-from it for a version, is cached with the version.
+Clients that send binary tensors repeat the same JSON before them: the parsed JSON, and the facts
+derived from it for a version, are cached with the version.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class RowsInfer(Infer):
     """`POST …/infer`, for the application."""
 
     def decode(self, servable: Servable, body: bytes, headers: RequestHeaders) -> Decoded:
-        """The feeds and options of the request body.
+        """Decode the feeds and options of the request body.
 
         Raises:
-            InvalidArgumentError: it cannot be understood; the message says where.
+            InvalidArgumentError: the body is invalid; the message says where.
         """
         return HotInfer(headers, self.api).decode(servable, body, headers)
 
@@ -48,8 +48,8 @@ class HotInfer(Infer):
     """The same for one header block, parsed once.
 
     Args:
-        headers: of the block.
-        api: as metrics call it.
+        headers: the block's headers.
+        api: its name in metrics.
     """
 
     def __init__(self, headers: RequestHeaders, api: str = Infer.api) -> None:
@@ -61,10 +61,10 @@ class HotInfer(Infer):
     def decode(
         self, servable: Servable, body: bytes, headers: RequestHeaders, begin: int = 0
     ) -> Decoded:
-        """The feeds and options of the request body.
+        """Decode the feeds and options of the request body.
 
         Raises:
-            InvalidArgumentError: it cannot be understood; the message says where.
+            InvalidArgumentError: the body is invalid; the message says where.
         """
         size = self._size
         stop = begin + size
@@ -74,7 +74,7 @@ class HotInfer(Infer):
             if not size or stop > len(body):
                 return super().decode(servable, body[begin:], headers)
             known = _understand(servable, header)
-        # Not a copy, of which a batch of requests would make many, to be copied again.
+        # A view: a batch copies all bodies when it is joined, without further copies.
         raw = memoryview(body)[stop:]
         encode = known.encode
         if len(raw) == known.raw_bytes:
@@ -90,13 +90,13 @@ class _Remembered:
 
     Args:
         servable: the version.
-        question: that clients ask it.
+        question: the question in the header.
 
     Attributes:
-        kind: of the rows, if they are all that it feeds and they need no look.
-        rows: how many, if there is a kind.
-        raw_bytes: of them together; -1 if there is no kind.
-        encode: makes the replies.
+        kind: the kind of the rows, if they are its only input and need no checks.
+        rows: the number of rows, if there is a kind.
+        raw_bytes: the bytes of all rows; -1 without a kind.
+        encode: encodes the replies.
     """
 
     __slots__ = ("encode", "kind", "question", "raw_bytes", "rows", "signature_name")
@@ -113,7 +113,7 @@ class _Remembered:
         if len(question.inputs) != 1 or question.sequence is not None:
             return
         (tensor,) = question.inputs
-        # Bytes of bools are looked at, and strings have sizes of their own.
+        # Bytes of bools are checked, and strings have different lengths.
         if tensor.size is None or not tensor.shape or tensor.dtype in (dtypes.bool, dtypes.string):
             return
         kind = kind_of(signature, tensor.name, np.dtype(tensor.dtype.numpy), tensor.shape[1:])

@@ -1,6 +1,6 @@
 """Predict bodies that contain only rows of numbers, parsed by machine code.
 
-The reader (`engine.codegen.number_lists`) is one of the installation's kernels. Without it, and for
+The parser (`engine.codegen.number_lists`) is one of the installation's kernels. Without it, and for
 input that it refuses, the other parsers give the same result more slowly.
 """
 
@@ -26,9 +26,9 @@ _HEAD = re.compile(
 )
 _TAIL = re.compile(rb"%b(?:,%b%b%b)?\}%b" % (_BLANKS, _BLANKS, _NAME, _BLANKS, _BLANKS))
 _NARROW = np.dtype(np.float32)
-_KEPT_NUMBERS = 2**20  # of a thread's scratch memory, between bodies
-_SEEN = "number rows"  # among what a version remembers: the last text around numbers
-_MAX_AROUND = 512  # bytes of it that are kept
+_KEPT_NUMBERS = 2**20  # of a thread's scratch memory, kept between bodies
+_SEEN = "number rows"  # the key of the last text around numbers in a version's cache
+_MAX_AROUND = 512  # bytes of it that are cached
 
 
 class _Scratch(threading.local):
@@ -38,7 +38,7 @@ class _Scratch(threading.local):
         self.kept = (np.empty(2**14, np.float32), 2**14, np.empty(3, np.int64))
 
     def room(self, count: int) -> Any:
-        """Enlarge the memory for this many numbers."""
+        """Return memory for this many numbers."""
         made = np.empty(count, np.float32)
         if count <= _KEPT_NUMBERS:
             self.kept = (made, count, self.kept[2])
@@ -49,14 +49,14 @@ _SCRATCH = _Scratch()
 
 
 class _Seen:
-    """The text around a body's numbers, with its meaning: clients repeat it.
+    """The text around a body's numbers, with its meaning, since clients repeat it.
 
     Args:
-        head: text before the numbers.
-        tail: text after them.
-        width: of a row, as the reader tells it.
-        name: of the signature.
-        kind: of the rows.
+        head: the text before the numbers.
+        tail: the text after them.
+        width: the width of a row, as the parser reports it.
+        name: the signature's name.
+        kind: the kind of the rows.
     """
 
     __slots__ = ("head", "kind", "name", "size", "tail", "width")
@@ -71,15 +71,15 @@ class _Seen:
 
 
 def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, PackedRows] | None:
-    """The requested signature, and rows for its only input, which is float32.
+    """Parse the requested signature, and rows for its only input, which is float32.
 
     Args:
-        servable: that answers.
-        body: ends with the bytes.
-        begin: where it begins in them.
+        servable: the version that answers.
+        body: bytes that end with the body.
+        begin: the offset of the body.
 
     Returns:
-        None for anything else, right or wrong.
+        None for any other body, valid or not.
     """
     read = compiled.made("number lists")
     if read is None:
@@ -110,7 +110,7 @@ def read_rows(servable: Servable, body: bytes, begin: int = 0) -> tuple[str, Pac
 def _understood(
     servable: Servable, body: bytes, begin: int, first: int, width: int, end: int
 ) -> _Seen | None:
-    """The parsed text before and after a body's numbers; None for any other text."""
+    """Parse the text before and after a body's numbers; None for any other text."""
     head, tail = _HEAD.match(body, begin), _TAIL.fullmatch(body, end)
     if head is None or tail is None:
         return None

@@ -39,20 +39,20 @@ def is_available() -> bool:
 
 
 def parse_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None:
-    """The requested signature, and rows for its only input, which has a float dtype.
+    """Parse the requested signature, and rows for its only input, which has a float dtype.
 
     Args:
-        servable: that answers.
-        body: JSON.
+        servable: the version that answers.
+        body: the JSON body.
 
     Returns:
-        None for anything else, right or wrong.
+        None for any other body, valid or not.
     """
     if _PARSERS is None:
         return None
     document = rows = None
     try:
-        # One that read a large body would keep several times its size.
+        # A parser of a large body would keep several times its size.
         parser: Any = simdjson.Parser() if len(body) > _LARGE_BYTES else _PARSERS.parser
         document = parser.parse(body)
         keys = len(document)
@@ -73,7 +73,7 @@ def parse_rows(servable: Servable, body: bytes) -> tuple[str, PackedRows] | None
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
         return None
     finally:
-        document = rows = None  # the parser frees nothing that is looked at
+        document = rows = None  # the parser frees nothing that is referenced
     return name, PackedRows(kind, raw, count)
 
 
@@ -93,7 +93,7 @@ def _kind(servable: Servable, name: str, shape: tuple[int, ...]) -> RowKind | No
 
 
 def _row_shape(rows: Any, body: bytes) -> tuple[int, ...] | None:
-    """The row size of a list of numbers, or of lists of numbers; None for anything else.
+    """The row shape of a list of numbers, or of lists of numbers; None for anything else.
 
     The brackets are counted, since the parser's buffer does not distinguish a list from its
     elements.

@@ -31,12 +31,12 @@ class RowsPredict(JsonPredict):
     def read_json(
         self, servable: Servable, body: bytes, begin: int = 0
     ) -> tuple[str, Arrays, Form]:
-        """The requested signature, its inputs, and their JSON form.
+        """Return the requested signature, its inputs, and their JSON form.
 
         Args:
-            servable: that answers.
-            body: ends with the bytes.
-            begin: where it begins in them.
+            servable: the version that answers.
+            body: bytes that end with the body.
+            begin: the offset of the body.
         """
         found = read_rows(servable, body, begin)
         if found is None:
@@ -52,7 +52,7 @@ class HotPredict(RowsPredict):
     """The same for one header block, parsed once.
 
     Args:
-        headers: of the block, without `Inference-Header-Content-Length`.
+        headers: the block's headers, without `Inference-Header-Content-Length`.
     """
 
     def __init__(self, headers: RequestHeaders) -> None:
@@ -63,10 +63,10 @@ class HotPredict(RowsPredict):
     def decode(
         self, servable: Servable, body: bytes, headers: RequestHeaders, begin: int = 0
     ) -> Decoded:
-        """The feeds and options of the request body.
+        """Decode the feeds and options of the request body.
 
         Raises:
-            InvalidArgumentError: it cannot be understood; the message says where.
+            InvalidArgumentError: the body is invalid; the message says where.
         """
         if not self._is_plain:
             return super().decode(servable, body[begin:], headers)

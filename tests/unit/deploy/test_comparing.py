@@ -1,4 +1,4 @@
-"""Which differences are the runtime's rounding, and which are faults."""
+"""Differences that are a runtime's rounding, and those that are faults."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ W = np.random.default_rng(3).standard_normal((4, 6)).astype(np.float32)
 
 
 def normalised(x: Any) -> Any:
-    """Over steps: equal rows have no variance, and rounding is magnified 300 times."""
+    """Normalisation over steps: equal rows have no variance, which magnifies rounding 300 times."""
     y = tf.matmul(x, W) + 0.7
     mean = tf.reduce_mean(y, 1, keepdims=True)
     variance = tf.reduce_mean(tf.square(y - mean), 1, keepdims=True)

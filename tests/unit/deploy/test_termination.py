@@ -1,4 +1,4 @@
-"""SIGTERM ends a command, wherever it comes, and what was begun is taken back."""
+"""SIGTERM ends a command at any point, and its partial work is undone."""
 
 import gc
 import os
@@ -16,7 +16,7 @@ from pinnace.deploy.termination import sigterm_raises
 
 def terminate() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(0)  # a call in which Python looks for signals
+    time.sleep(0)  # a call in which Python checks for signals
 
 
 class EndedInDel:
@@ -25,7 +25,7 @@ class EndedInDel:
 
 
 class EndedTwice:
-    """Its finalizer takes its time: the second attempt is swallowed as well."""
+    """Its finalizer is slow, so that the second attempt is swallowed as well."""
 
     def __del__(self) -> None:
         for _ in range(2):
@@ -34,7 +34,7 @@ class EndedTwice:
 
 
 def exit_code_of(work: Callable[[], object]) -> object:
-    """What the work exits with under `sigterm_raises`, which must be long before a minute."""
+    """The exit code of work under `sigterm_raises`, which must end long before a minute."""
     with pytest.raises(SystemExit) as ended, sigterm_raises():
         work()
     return ended.value.code

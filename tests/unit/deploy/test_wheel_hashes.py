@@ -1,4 +1,4 @@
-"""What an image installs is what its list of hashes names, and nothing else."""
+"""The list of hashes of an image names exactly the packages that are installed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def listed(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def install(folder: Path, target: Path) -> subprocess.CompletedProcess[str]:
-    """With the options that the image's file gives to pip."""
+    """Install with the options of the image's file."""
     text = DOCKERFILE.read_text().replace("\\\n", " ")
     (options,) = set(re.findall(r"install (--require-hashes.*?) --find-links", text))
     command = [sys.executable, "-m", "pip", "install", *options.split(), "--no-index", "--quiet"]

@@ -1,4 +1,4 @@
-"""Functions of ragged and sparse tensors are saved and loaded; specs are kept in files."""
+"""Functions of ragged and sparse tensors are saved and loaded; specs are stored in files."""
 
 from __future__ import annotations
 

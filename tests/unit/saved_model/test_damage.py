@@ -1,4 +1,4 @@
-"""Whatever happens to the files of a model, loading it is right or one clear error."""
+"""For any damage to a model's files, loading is right or raises one clear error."""
 
 import shutil
 from collections.abc import Callable
@@ -81,7 +81,7 @@ def test_the_text_form(tmp_path: Path, name: str) -> None:
 
 
 def test_the_text_form_of_what_is_packed(tmp_path: Path) -> None:
-    """TensorFlow writes the name of the packed message out, and its fields."""
+    """TensorFlow writes the name of the packed message, and its fields."""
     model = copied(tmp_path, "v1_mapped")
     message = SavedModel.FromString((model / PB).read_bytes())
     (model / PB).unlink()
@@ -225,7 +225,7 @@ def test_changed_bytes_are_one_error_or_a_model(tmp_path: Path, data: st.DataObj
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))
         content[at : at + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=8))
-    # Without a fingerprint, which would refuse it before it is read.
+    # Without a fingerprint, which would refuse it first.
     write_changed(path, bytes(content))
     try:
         use(model)

@@ -1,4 +1,4 @@
-"""Models that are nested deep: each works, or one error says what is too deep, never Python's."""
+"""Deeply nested models work, or raise one error that says so, never Python's RecursionError."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.proto.types_pb2 import DT_BOOL, DT_FLOAT
 from support.changed_models import write_changed
 
-FUNCTIONS = 100  # that may be one inside the other
+FUNCTIONS = 100  # calls nested in one another
 
 
 class OneMore(tf.Module):
@@ -34,7 +34,7 @@ def call(op: str) -> Callable[[FunctionDef, str, str], str]:
 
 
 def branch(op: str) -> Callable[[FunctionDef, str, str], str]:
-    """Both branches of a condition are the callee."""
+    """Both branches of a condition call the callee."""
 
     def add(body: FunctionDef, x: str, callee: str) -> str:
         zero = body.node_def.add(name="zero", op="Const")
@@ -56,7 +56,7 @@ def branch(op: str) -> Callable[[FunctionDef, str, str], str]:
 
 
 def nested(folder: Path, depth: int, add: Callable[[FunctionDef, str, str], str]) -> Path:
-    """A model whose `more` reaches what computes through `depth` functions, itself the first."""
+    """A model whose `more` reaches a computation through `depth` functions, including itself."""
     tf.saved_model.save(OneMore(), folder)
     file = folder / "saved_model.pb"
     message = SavedModel.FromString(file.read_bytes())
@@ -91,7 +91,7 @@ WAYS: dict[str, Any] = {
 def test_calls_inside_of_calls_work(tmp_path: Path, way: str, depth: int) -> None:
     loaded = tf.saved_model.load(nested(tmp_path, depth, WAYS[way]))
     assert float(loaded.more(tf.constant(1.0))) == 2.0
-    # The wrapper of a signature is one more.
+    # The wrapper of a signature adds one.
     assert float(loaded.signatures["serving_default"](x=tf.constant(1.0))["output_0"]) == 2.0
 
 

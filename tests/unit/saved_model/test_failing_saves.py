@@ -1,4 +1,4 @@
-"""A save that fails leaves the model that was there, and says so."""
+"""A failed save leaves the previous model, and raises an error."""
 
 import contextlib
 import errno
@@ -57,7 +57,7 @@ def is_as_it_was(old: Path) -> None:
 def full_after(
     monkeypatch: pytest.MonkeyPatch, target: Any, name: str, calls: int
 ) -> Iterator[None]:
-    """The disk is full when `target.name` is called for the `calls`-th time."""
+    """Raise the error of a full disk in the `calls`-th call of `target.name`."""
     original: Callable[..., Any] = getattr(target, name)
     left = calls
 
@@ -98,7 +98,7 @@ def test_a_full_disk(
 
 
 def test_a_file_that_may_not_grow(old: Path) -> None:
-    """The system itself refuses: no file may be larger than half the variable."""
+    """The system refuses files larger than half the variable."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, limits[1]))
     try:
@@ -134,7 +134,7 @@ def test_a_system_that_refuses_a_folder(old: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_captured_list_or_dataset_says_what_to_do(tmp_path: Path) -> None:
-    """As `tensorflow_recommenders` captures the dataset of its candidates."""
+    """`tensorflow_recommenders` captures the dataset of its candidates in this way."""
     module = tf.Module()
     held = tf.raw_ops.TensorListFromTensor(
         tensor=tf.constant([[1.0], [2.0]]), element_shape=tf.constant([1])

@@ -1,4 +1,4 @@
-"""Fingerprints: those that TensorFlow wrote, and ours; what loading says of others. Policies."""
+"""Fingerprints: TensorFlow's and ours, mismatches on loading; and variable policies."""
 
 import random
 import shutil
@@ -62,7 +62,7 @@ def test_policies_have_names():
 
 
 class Numbers(tf.Module):
-    """A model whose numbers are constants of its graph."""
+    """A model whose values are constants of its graph."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def test_no_changed_bit_is_taken_for_a_model(tmp_path, write):
             tf.saved_model.load(model)
         except DataLossError as error:
             assert "saved_model.pb is damaged" in str(error)  # noqa: PT017 (or it is the same)
-        else:  # a bool that is 3 instead of 1 is true all the same
+        else:  # a bool of 3 instead of 1 is still true
             assert SavedModel.FromString(bytes(changed)) == SavedModel.FromString(data)
             same += 1
     assert same <= 3
@@ -143,7 +143,7 @@ def test_a_damaged_fingerprint_is_said(tmp_path, write, content):
 
 
 def test_the_order_in_which_a_writer_serialised_does_not_matter(tmp_path):
-    """TensorFlow's checksum is of the message: another runtime may order maps as it likes."""
+    """TensorFlow's checksum is that of the message: other runtimes may order maps differently."""
     model = saved_by_tensorflow(tmp_path)
     whole = SavedModel.FromString((model / PB).read_bytes())
     meta = whole.meta_graphs[0]
@@ -153,7 +153,7 @@ def test_the_order_in_which_a_writer_serialised_does_not_matter(tmp_path):
         entry.signature_def[name].CopyFrom(meta.signature_def[name])
         entries.append(entry.SerializeToString())
     meta.ClearField("signature_def")
-    # Two messages, one behind the other, are one message for every parser.
+    # Two concatenated messages are one message for every parser.
     body = b"".join([*entries, meta.SerializeToString()])
     whole.ClearField("meta_graphs")
     size = bytes(128 | len(body) >> by & 127 for by in (0, 7, 14)) + bytes([len(body) >> 21])

@@ -1,4 +1,4 @@
-"""A folder of ydf is a model by itself: shown, run, served and exported as its SavedModel is."""
+"""A folder of ydf as a model: shown, run, served and exported like its SavedModel."""
 
 from __future__ import annotations
 

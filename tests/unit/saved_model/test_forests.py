@@ -1,4 +1,4 @@
-"""SavedModels with forests of ydf answer as TensorFlow does, and read no file but their own."""
+"""SavedModels with ydf's forests give TensorFlow's results, and read no other files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ["boosted_number", "boosted_three", "cart_three", "forest_oblique"]
 
 
 def asked(folder: Path, io: Path) -> tuple[Any, Any]:
-    """What the signature gives, and what TensorFlow gave."""
+    """The signature's output, and TensorFlow's."""
     serve = tf.saved_model.load(folder).signatures["serving_default"]
     with np.load(io) as arrays:
         given = {}
@@ -42,7 +42,7 @@ def test_answers_are_those_of_tensorflow_also_when_saved_again(name: str, tmp_pa
 
 
 def copied(tmp_path: Path) -> tuple[Path, Path]:
-    """A model, and one of the files of its forest."""
+    """A model, and one of its forest's files."""
     folder = tmp_path / "base" / "1"
     shutil.copytree(GOLDEN / "cart_three" / "model", folder)
     (nodes,) = folder.glob("assets/*_nodes-*")

@@ -1,4 +1,4 @@
-"""A model whose signature generates words gives TensorFlow's, saved again and in ONNX, too."""
+"""A model that generates words gives TensorFlow's results, also saved again, and in ONNX."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_words_are_those_of_tensorflow(tmp_path: Path) -> None:
     tf.saved_model.save(loaded, tmp_path / "again", signatures=dict(loaded.signatures))
     for model in (loaded, tf.saved_model.load(tmp_path / "again")):
         feeds = {key: tf.constant(value) for key, value in given.items()}
-        for _ in range(3):  # also when the plan has been laid out
+        for _ in range(3):  # also once the plan has its final layout
             found = model.signatures["serving_default"](**feeds)["sequences"]
             np.testing.assert_array_equal(found, wanted)
 

@@ -1,4 +1,4 @@
-"""SavedModels that TensorFlow wrote load, and compute what TensorFlow computed."""
+"""SavedModels that TensorFlow wrote load, and give TensorFlow's results."""
 
 import shutil
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_golden_model_saved_again_computes_the_same(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["keras_mlp", "several_signatures", "poly_module"])
 def test_without_objects_the_signatures_are_the_same(name: str, tmp_path: Path) -> None:
-    """The main graph alone, as TensorFlow 1's and the C++ loader see a model."""
+    """The main graph alone, as loaded by TensorFlow 1 and C++."""
     shutil.copytree(GOLDEN / name / "model", tmp_path / "model")
     path = tmp_path / "model" / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
@@ -93,7 +93,7 @@ def test_a_call_takes_the_trace_that_fits() -> None:
     plain, trained = f(x), f(x, 2, training=True)
     assert set(plain) == {"sum", "y"}
     assert (plain["y"].numpy() != trained["y"].numpy()).all()
-    # An array is a tensor, too; a nested list only becomes one if no trace takes it as it is.
+    # An array counts as a tensor; a nested list becomes one only if no trace takes it as a list.
     assert (f(np.ones((2, 3), np.float32))["y"].numpy() == plain["y"].numpy()).all()
     assert (f([[1.0, 1.0, 1.0]])["y"].numpy() == plain["y"].numpy()[:1]).all()
 
@@ -128,7 +128,7 @@ def test_two_loaded_models_share_nothing() -> None:
 
 
 def test_a_child_with_a_name_of_the_librarys_own_is_a_child(tmp_path: Path) -> None:
-    """Keras 3 models have a list named `_tracked`, which is where objects here keep their book."""
+    """Keras 3 models have a list named `_tracked`, like an attribute of objects here."""
     shutil.copytree(GOLDEN / "keras_mlp" / "model", tmp_path / "model")
     path = tmp_path / "model" / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())

@@ -1,4 +1,4 @@
-"""What is said about a model without running it."""
+"""The inspection of models, which does not run them."""
 
 import shutil
 from pathlib import Path

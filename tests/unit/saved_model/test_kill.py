@@ -1,4 +1,4 @@
-"""A process that is killed while it saves over a model leaves the old one or the new one."""
+"""A process killed while it saves over a model leaves the old or the new one."""
 
 import os
 import subprocess

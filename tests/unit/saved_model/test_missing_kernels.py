@@ -1,4 +1,4 @@
-"""What a signature reaches without a kernel is named before it runs."""
+"""Ops without a kernel that a signature reaches are named before it runs."""
 
 import shutil
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ALL = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
 
 def changed(folder: Path, name: str, change: Callable[[FunctionDef], None]) -> tf.Module:
-    """A golden model with its functions changed, loaded."""
+    """A golden model, loaded with changed functions."""
     shutil.copytree(GOLDEN / name / "model", folder)
     path = folder / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Arguments that a signature takes by name: each is checked, however alike they are."""
+"""Arguments that a signature takes by name are checked one by one, even if their specs agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def signature(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Of six columns: numbers, of which one is of a known size, integers and texts."""
+    """A signature of six columns: four of floats, one of them with a known size, ints, strings."""
     specs = {name: tf.TensorSpec([None], tf.float32, name) for name in ("a", "b", "c")}
     specs |= {
         "pair": tf.TensorSpec([2], tf.float32, "pair"),
@@ -54,7 +54,7 @@ def test_tensors_arrays_lists_and_variables(signature: Any) -> None:
     check(signature(**given), given)
     given = {**columns(), "c": tf.Variable([9.0, 3.0])}
     check(signature(**given), {**given, "c": [9.0, 3.0]})
-    # Columns may differ in length: the graph decides.
+    # Columns may differ in length, which the graph checks.
     given = {**columns(), "b": tf.constant([1.0])}
     check(signature(**given), given)
 

@@ -1,4 +1,4 @@
-"""Models whose files are overwritten in place, or cut short, after they were loaded."""
+"""Models whose files are overwritten in place, or truncated, after loading."""
 
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ def save(folder: Path, value: float) -> Path:
 
 
 def overwrite(folder: Path, source: Path) -> None:
-    """As `cp -r source/. folder`: the files stay the same ones."""
+    """Overwrite files in place, like `cp -r source/. folder`."""
     for file in source.rglob("*"):
         if file.is_file():
             shutil.copyfile(file, folder / file.relative_to(source))
@@ -78,7 +78,7 @@ print("right")
 @pytest.mark.parametrize("kind", ["keras_mlp", "v1_style", "multi_io"])
 def test_a_model_that_is_cut_short_ends_nobody(kind: str, asked: str, tmp_path: Path) -> None:
     folder = shutil.copytree(GOLDEN / kind / "model", tmp_path / "m")
-    # In a process of its own: where it goes wrong, the system ends the process.
+    # In a separate process, since the system would end it on an error.
     command = [sys.executable, "-c", CUT, str(folder), asked]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "right"), done.stderr

@@ -1,4 +1,4 @@
-"""A resource of a program's own: made once, captured by functions, made anew by a loaded model."""
+"""A program's own resource: created once, captured by functions, created again on loading."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ raw: Any = tf.raw_ops
 
 
 class Counts(tf.saved_model.experimental.TrackableResource):
-    """A table of numbers by words; "first" is in it from the beginning."""
+    """A table from words to numbers that initially contains "first"."""
 
     def _create_resource(self) -> tf.Tensor:
         return raw.MutableHashTableV2(key_dtype=tf.string, value_dtype=tf.int64)

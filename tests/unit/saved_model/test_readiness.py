@@ -1,4 +1,4 @@
-"""What `show` and `scan` say beforehand is what loading and running say."""
+"""The predictions of `show` and `scan` agree with the errors of loading and running."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ ALL = sorted(
 
 
 def changed(folder: Path, name: str, change: Callable[[Any], None]) -> Path:
-    """A golden model with its graph changed."""
+    """A golden model with a changed graph."""
     shutil.copytree(GOLDEN / name / "model", folder)
     path = folder / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
@@ -36,7 +36,7 @@ def changed(folder: Path, name: str, change: Callable[[Any], None]) -> Path:
 
 
 def said_beforehand(folder: Path) -> tuple[ModelReport, list[str]]:
-    """The report, and the places that a scan names."""
+    """The report, and the locations that a scan names."""
     found = Findings()
     add_readiness(found, folder)
     return inspect(folder), [place for one in found.all() for place in one.places]

@@ -1,4 +1,4 @@
-"""A loaded model may not reach out of its folder unless it is trusted."""
+"""A loaded model may not access files outside its folder unless it is trusted."""
 
 import shutil
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from pinnace.proto.saved_model_pb2 import SavedModel
 from pinnace.saved_model.options import LoadOptions
 from support.changed_models import write_changed
 
-# One line says how it is allowed, and what that means.
+# The remedy, with its consequence.
 ADVICE = (
     r"may not reach files.*\n  Try: .*LoadOptions\(allow_io=True\).*--allow-io.*"
     r"read and write all files that this process may.*trust who made it"
@@ -44,7 +44,7 @@ def test_a_loaded_model_reads_no_file_unless_it_may(tmp_path: Path) -> None:
 
 
 def saved(folder: Path, call: Callable[[Tensor], Tensor]) -> Path:
-    """A model whose signature makes a string of a string."""
+    """A model whose signature maps a string to a string."""
     module = tf.Module()
     function = tf.function(call, input_signature=[tf.TensorSpec([], tf.string, name="x")])
     tf.saved_model.save(module, folder, signatures=function)
@@ -78,7 +78,7 @@ def test_a_loaded_model_reaches_no_file_by_any_op(way: str, tmp_path: Path) -> N
         with pytest.raises(tf.errors.PermissionDeniedError, match=ADVICE):
             loaded(x=tf.constant("secret"))
         assert not out.exists()
-        # Saved again it is the same op, and refused again.
+        # Saved again, it is the same op, and refused again.
         again = tmp_path / "again"
         tf.saved_model.save(tf.saved_model.load(model), again)
         model = again
@@ -102,7 +102,7 @@ def test_a_function_of_ones_own_that_calls_a_loaded_one_does_not_open_it(tmp_pat
 
 
 class Words(tf.Module):
-    """Two ways to a file that is the model's own."""
+    """Two functions that read the model's own file."""
 
     def __init__(self, path: Path) -> None:
         self.file = tf.saved_model.Asset(path)
@@ -136,7 +136,7 @@ def test_an_asset_that_is_a_link_out_of_the_folder_is_refused(
     target.write_text("root\nship\n")
     asset.unlink()
     asset.symlink_to(target)
-    linked = tmp_path / "latest"  # the folder itself may be one: that is the caller's own word
+    linked = tmp_path / "latest"  # the folder itself may be a link, since the caller names it
     linked.symlink_to(model)
     if outside:
         with pytest.raises(tf.errors.PermissionDeniedError, match=r"(?s)link to .*passwd.*cp -rL"):

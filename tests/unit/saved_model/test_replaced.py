@@ -1,4 +1,4 @@
-"""A model that is saved over while it is loaded: all of one save, never parts of two."""
+"""A model saved over while it is loaded: all of one save, never parts of two."""
 
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ def save(folder: Path, number: float) -> None:
 def test_several_saves_during_one_load_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # File systems give the inode number of a folder that was removed to the next one, so that after
-    # some saves the folder may look as if it had not been replaced.
+    # File systems reuse the inode number of a removed folder, so that after some saves the folder
+    # may look as if it had not been replaced.
     folder = tmp_path / "model"
     for _ in range(4):
         save(folder, 1.0)

@@ -1,4 +1,4 @@
-"""What `save` writes: which objects and functions, under which names, and what it refuses."""
+"""`save`: the objects and functions that it writes, their names, and its refusals."""
 
 import gc
 import shutil
@@ -111,7 +111,7 @@ def test_a_function_with_an_input_signature_is_the_signature(tmp_path: Path) -> 
 
 
 def test_a_function_that_gives_nothing_is_no_signature(tmp_path: Path) -> None:
-    """TensorFlow's guide asserts it: `mutate` changes a variable."""
+    """The guide of TensorFlow asserts that `mutate` changes a variable."""
 
     class Changing(Module):
         def __init__(self) -> None:
@@ -147,7 +147,7 @@ def test_inputs_have_names_that_tensorflow_can_bind(tmp_path: Path) -> None:
 
     loaded = saved(Module(), tmp_path, signatures=add)
     serve = loaded.signatures["serving_default"]
-    # TensorFlow writes both: keywords for the function, the names for who asks a server.
+    # TensorFlow writes both: keywords for the function, names for clients of a server.
     assert float(serve(Rows_IN=3.0, arg_2nd=1.0)["output_0"]) == 2.0
     assert float(serve(**{"Rows-IN": 3.0, "2nd": 1.0})["output_0"]) == 2.0
     meta = written(tmp_path / "model")
@@ -345,7 +345,7 @@ def test_the_folder_is_exchanged_as_a_whole(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["model"]
     assert names_in(tmp_path / "model") == ["fingerprint.pb", "saved_model.pb", "variables"]
     assert loaded.factor.numpy().tolist() == [9.0, 9.0, 9.0]
-    # What was loaded before keeps the files it was loaded from.
+    # Models that were loaded before keep their files.
     assert old.factor.numpy().tolist() == [1.0, 2.0, 3.0]
 
 

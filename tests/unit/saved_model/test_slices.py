@@ -1,4 +1,4 @@
-"""IndexedSlices and parts of variables in functions that are saved."""
+"""IndexedSlices and parts of variables in saved functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLICES = tf.IndexedSlicesSpec([4, 2], tf.float32, tf.int32, tf.int32, [None])
 
 
 class Table(tf.Module):
-    """A table whose rows are looked up, and its gradient."""
+    """A table with a look-up of rows, and its gradient."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Table(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([2], tf.float32)])
     def put(self, row: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-        """Replace a row; gives the row."""
+        """Replace a row; return the new row."""
         self.table[row].assign(values)
         return self.table[row]
 

@@ -25,9 +25,9 @@ from support.v1_models import answers_of, load_v1
 
 FOLDER = Path(__file__).parents[2] / "golden" / "v1_models"
 NAMES = sorted(one.parent.name for one in FOLDER.glob("*/about.json"))
-# Names that are no keywords: a signature of TensorFlow 2 has others, and the parts one by one.
+# Names that are not keywords: a signature of TensorFlow 2 has others, and components separately.
 WITHOUT_KEYWORDS = {"sparse_beside_names_with_signs"}
-# With variables that have no value, as they are meant to: such a model cannot be saved.
+# Models with variables without a value, which cannot be saved.
 WITHOUT_VALUES = {"asked_whether_initialised"}
 
 

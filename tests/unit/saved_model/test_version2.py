@@ -1,4 +1,4 @@
-"""SavedModels of TensorFlow 2 as people have them: slots, holes, tables, functions as roots."""
+"""SavedModels of TensorFlow 2 from practice: slots, gaps, tables, functions as roots."""
 
 import shutil
 import threading
@@ -19,7 +19,7 @@ from support.recorded import largest_difference, recorded_calls
 
 FOLDER = Path(__file__).parents[2] / "golden" / "version2"
 ALL = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
-# Keras' embeddings and products in another order of additions.
+# Keras' embeddings and products sum in another order.
 TOLERANCE = 1e-6
 
 
@@ -103,7 +103,7 @@ def test_an_element_that_is_not_tracked_is_none() -> None:
 
 
 def changed(folder: Path, name: str, change: Any) -> Path:
-    """A golden model with its message changed."""
+    """A golden model with a changed message."""
     shutil.copytree(model_of(name), folder)
     path = folder / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())

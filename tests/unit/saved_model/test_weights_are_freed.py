@@ -1,4 +1,4 @@
-"""The weights of a model are freed with it: they do not wait for a garbage collection."""
+"""The weights of a model are freed with it, without a garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The canonical bytes of a message: attributes without maps are passed over, to the same end."""
+"""Canonical bytes of messages: the shortcut for attributes without maps changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinnace.saved_model import wire_form
 if TYPE_CHECKING:
     import pytest
 
-# Each begins others, and what is no key but may look like a tag is among the texts.
+# Each string is a prefix of others, and some look like tags.
 NAMES = ("T", "Tidx", "T\n", "shape", "shapes", "J", "\x12", "", "a" * 130)
 
 
@@ -64,7 +64,7 @@ def graph(seed: int) -> GraphDef:
 def test_what_is_passed_over_is_what_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [graph(seed) for seed in range(400)]
     found = [wire_form.canonical(one) for one in drawn]
-    # Without the shortcut every value is taken apart.
+    # Without the shortcut, every value is parsed.
     fields: Any = wire_form._fields_with_maps.__wrapped__
 
     @functools.cache

@@ -1,4 +1,4 @@
-"""The server that most tests ask."""
+"""The server of most tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """A server of one model `m`, version 7, with a signature for everything."""
+    """A server with a model `m`, version 7, and a signature for each purpose."""
     write_version(tmp_path / "m", 7)
     settings = Settings(
         models=(ModelConfig("m", str(tmp_path / "m")),),

@@ -1,4 +1,4 @@
-"""Each front of HTTP on a port of its own: the hot one, httptools and h11, all bounded."""
+"""Each HTTP front on its own port: the hot one, httptools and h11, all bounded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OTHERS = {"httptools": BoundedHttpTools, "h11": BoundedH11}
 def serve(
     tmp_path: Path, front: str, ask: Callable[[int], Awaitable[None]], **options: Any
 ) -> None:
-    """Ask a server on a port of its own, in this thread."""
+    """Run a client against a server on its own port, in this thread."""
 
     async def ask_port(server: uvicorn.Server) -> None:
         await ask(server.servers[0].sockets[0].getsockname()[1])
@@ -40,7 +40,7 @@ def serve(
 def serve_whole(
     tmp_path: Path, front: str, ask: Callable[[uvicorn.Server], Awaitable[None]], **options: Any
 ) -> None:
-    """As `serve`, for a test that looks at the server's connections, too."""
+    """Like `serve`, for tests that also examine the server's connections."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
     settings = Settings(models=models, file_system_poll_s=0, **options)
@@ -79,7 +79,7 @@ def serve_whole(
 
 
 async def next_reply(reader: asyncio.StreamReader) -> tuple[int, bytes, bytes]:
-    """Status, head and body of the next reply that is no "100 Continue"; 0 if there is none."""
+    """Status, head and body of the next reply other than "100 Continue"; 0 if there is none."""
     try:
         status = 100
         while status == 100:

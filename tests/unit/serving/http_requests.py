@@ -1,4 +1,4 @@
-"""Requests as bytes, and a server on a port that answers them in one of three ways."""
+"""Requests as bytes, and a server on a port with three ways to answer them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INFER = b"/v2/models/m/infer"
 
 
 class Way(enum.Enum):
-    """How requests are answered: on the connection, by the application, without the fast lanes."""
+    """The way to answer: on the connection, by the application, or without `fast`."""
 
     HOT = enum.auto()
     APPLICATION = enum.auto()
@@ -97,7 +97,7 @@ def serve(
     way: Way,
     ask: Callable[[int], Awaitable[None]],
 ) -> None:
-    """Ask a server on a port of its own, in this thread."""
+    """Run a client against a server on its own port, in this thread."""
 
     async def run() -> None:
         with without_fast_lanes() if way is Way.PLAIN else nullcontext():
@@ -134,9 +134,9 @@ def replies(
     gap_s: float = 0.0,
     **more: Any,
 ) -> list[bytes]:
-    """The replies to each request, on a connection of its own.
+    """Return the replies to each request, on its own connection.
 
-    Each is sent twice, and known by its header's bytes then, unless the first reply is the last.
+    Each is sent twice, the second time with a known header, unless the first reply is the last.
     """
     found: list[bytes] = []
 

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Asks an application as a client would."""
+    """Sends requests to an application as a client would."""
 
     def __init__(self, settings: Settings, repository: Repository) -> None:
         self.repository = repository
         self.app = create_app(settings, repository)
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The reply to one request."""
+        """Return the reply to a request."""
         return self.ask_all([(method, path, options)])[0]
 
     def ask_all(self, requests: list[tuple[str, str, dict[str, Any]]]) -> list[httpx.Response]:
-        """The replies to requests that are sent at once."""
+        """Return the replies to simultaneous requests."""
 
         async def run() -> list[httpx.Response]:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
@@ -44,7 +44,7 @@ class Server:
     def predict(
         self, body: object, model: str = "m", signature: str | None = None
     ) -> httpx.Response:
-        """The reply to a predict request: these bytes, or this object with a signature name."""
+        """Return the reply to a predict request: bytes, or an object with a signature name."""
         path = f"/v1/models/{model}:predict"
         if isinstance(body, bytes | str):
             return self.ask("POST", path, content=body)
@@ -56,7 +56,7 @@ class Server:
 
 @contextmanager
 def running(settings: Settings, loader: Loader) -> Iterator[Server]:
-    """A server whose models are loaded; they are unloaded at the end."""
+    """A context with a server whose models are loaded; they are unloaded at its end."""
     repository = Repository(settings, loader)
     repository.start()
     try:

@@ -1,4 +1,4 @@
-"""Small models written with NumPy: what the server runs in its tests, in place of SavedModels."""
+"""Small models written with NumPy, which the server runs in tests instead of SavedModels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NumpyModel:
 
 
 def half_plus_two(offset: float = 2.0) -> NumpyModel:
-    """x / 2 + 2: TensorFlow Serving's own example."""
+    """x / 2 + 2, TensorFlow Serving's own example."""
     return NumpyModel(
         {"x": TensorSpec([None], "float32")},
         {"y": TensorSpec([None], "float32")},
@@ -82,7 +82,7 @@ def sum_and_difference() -> NumpyModel:
 
 
 def echo(dtype: str, output: str = "y", shape: list[int | None] | None = None) -> NumpyModel:
-    """The input, of any shape."""
+    """The identity, for any shape."""
     return NumpyModel(
         {"x": TensorSpec(shape, dtype)},
         {output: TensorSpec(shape, dtype)},
@@ -91,7 +91,7 @@ def echo(dtype: str, output: str = "y", shape: list[int | None] | None = None) -
 
 
 def total() -> NumpyModel:
-    """The sum, without a batch axis; and the number of elements beside it."""
+    """The sum, without a batch axis, and the number of elements."""
     return NumpyModel(
         {"x": TensorSpec([None], "float32")},
         {"total": TensorSpec([], "float32"), "rows": TensorSpec([None], "float32")},
@@ -100,7 +100,7 @@ def total() -> NumpyModel:
 
 
 def failing(error: Exception) -> NumpyModel:
-    """Raises."""
+    """A model that raises an error."""
 
     def run(_: Arrays) -> Arrays:
         raise error
@@ -109,7 +109,7 @@ def failing(error: Exception) -> NumpyModel:
 
 
 def slow(seconds: float) -> NumpyModel:
-    """Half plus two, later."""
+    """Half plus two, after a delay."""
 
     def run(feeds: Arrays) -> Arrays:
         time.sleep(seconds)
@@ -119,7 +119,7 @@ def slow(seconds: float) -> NumpyModel:
 
 
 def every_kind() -> LoadedModel:
-    """A model with a signature for each thing that a test may ask."""
+    """A model with a signature for each purpose of the tests."""
     signatures = {
         "serving_default": half_plus_two(),
         "digits": digits(),
@@ -137,7 +137,7 @@ def every_kind() -> LoadedModel:
 
 
 def write_version(base: Path, version: int | str, offset: float | None = 2.0) -> Path:
-    """A folder that `read_version` loads; one that it cannot load if there is no offset."""
+    """Write a folder for `read_version`, which cannot be loaded without an offset."""
     folder = base / str(version)
     folder.mkdir(parents=True)
     text = "damaged" if offset is None else json.dumps({"offset": offset})
@@ -146,7 +146,7 @@ def write_version(base: Path, version: int | str, offset: float | None = 2.0) ->
 
 
 def read_version(folder: Path) -> LoadedModel:
-    """Half plus the offset that the folder's file says."""
+    """Half plus the offset in the folder's file."""
     try:
         offset = json.loads((folder / "saved_model.pb").read_text())["offset"]
     except OSError:

@@ -1,4 +1,4 @@
-"""The server without its fast lanes: `pinnace.serving.fast` cannot be imported.
+"""The server without `pinnace.serving.fast`, which cannot be imported.
 
 As a plugin of pytest, `-p unit.serving.plain_server`, it holds for the whole run.
 """
@@ -19,7 +19,7 @@ FOLDER = "pinnace.serving.fast"
 
 @contextmanager
 def without_fast_lanes() -> Iterator[None]:
-    """Nothing of the folder can be imported in this context, what was imported before included."""
+    """A context in which the folder cannot be imported, not even if it was imported before."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [FOLDER, *sys.modules]:
             if name == FOLDER or name.startswith(f"{FOLDER}."):
@@ -28,5 +28,5 @@ def without_fast_lanes() -> Iterator[None]:
 
 
 def pytest_configure() -> None:
-    """Take the folder away before tests are imported."""
+    """Remove the folder before tests are imported."""
     sys.modules[FOLDER] = None  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""A server process for test_process.py: folders of `write_version` in place of SavedModels."""
+"""A server process for test_process.py, with folders of `write_version` as models."""
 
 import sys
 from pathlib import Path
@@ -10,14 +10,14 @@ from unit.serving.numpy_models import read_version, slow
 
 
 def load(folder: Path) -> LoadedModel:
-    """Half plus something; a model named `slow` takes its time."""
+    """Half plus an offset; a model named `slow` is slow."""
     if folder.parent.name == "slow":
         return LoadedModel({"serving_default": slow(0.5)})
     return read_version(folder)
 
 
 if __name__ == "__main__":
-    # No gRPC unless it is asked for: servers of tests that run side by side would want one port.
+    # No gRPC by default, since servers of parallel tests would use the same port.
     arguments = sys.argv[1:]
     if not any(word.startswith("--port") for word in arguments):
         arguments.append("--port=0")

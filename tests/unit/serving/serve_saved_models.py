@@ -1,4 +1,4 @@
-"""A server process for test_process.py, of SavedModels, without gRPC."""
+"""A server process for test_process.py, with SavedModels and without gRPC."""
 
 import sys
 

@@ -14,7 +14,7 @@ from unit.serving.memory_server import Server
 
 
 class AppTransport(httpx.BaseTransport):
-    """Hands a synchronous client's requests to an application in memory."""
+    """Passes a synchronous client's requests to an application in memory."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -45,7 +45,7 @@ def test_flags_of_tensorflow_serving_have_their_units() -> None:
         ]
     )
     assert remarks == []
-    assert settings.max_run_bytes > 2**20  # by default a part of what the machine has
+    assert settings.max_run_bytes > 2**20  # by default a share of the machine's memory
     assert settings == Settings(
         models=(ModelConfig("default", "/m"),),
         max_run_bytes=settings.max_run_bytes,
@@ -150,7 +150,7 @@ def test_a_flag_without_effect_says_so() -> None:
 def test_a_wrong_command_line_is_two_lines_and_exit_code_2(
     argv: list[str], message: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if message is None:  # a flag without effect takes any value
+    if message is None:  # a flag without effect accepts any value
         parse_settings(argv)
         return
     with pytest.raises(UsageError):

@@ -1,4 +1,4 @@
-"""The server as a container starts it: TensorFlow Serving's name, any user, a root that is read."""
+"""The server in a container: TensorFlow Serving's name, any user, a read-only root."""
 
 import os
 import re
@@ -21,7 +21,7 @@ NOBODY = 54321  # a user without a name, a group or a home
 
 
 def save(folder: Path) -> None:
-    """A model that doubles."""
+    """A model that doubles its input."""
 
     class Double(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
@@ -33,7 +33,7 @@ def save(folder: Path) -> None:
 
 
 def script() -> list[str]:
-    """The command that the installed script runs."""
+    """The command of the installed script."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, function = scripts["tensorflow_model_server"].split(":")
     return [sys.executable, "-c", f"import sys; from {module} import {function}; {function}()"]
@@ -69,13 +69,13 @@ def test_tensorflow_model_server_tells_its_version() -> None:
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may become another user"
 )
 def test_any_user_serves_without_a_home(tmp_path: Path) -> None:
-    """Neither a passwd entry nor a home, a working directory that is only read: OpenShift's way."""
+    """No passwd entry, no home, and a read-only working directory, as in OpenShift."""
     models, scratch, ours = tmp_path / "models", tmp_path / "scratch", tmp_path / "ours"
     save(models / "1")
     ours.mkdir(mode=0o755)
     scratch.mkdir()
     os.chown(scratch, NOBODY, NOBODY)
-    # pytest's folders are for its user alone; in parallel there is one more of them.
+    # pytest's folders are private to its user; in parallel there is one more of them.
     shared = Path(tempfile.gettempdir()).resolve()
     ours_alone = [one for one in tmp_path.resolve().parents if shared in one.parents]
     for folder in (models, *models.rglob("*"), tmp_path, *ours_alone):
@@ -102,7 +102,7 @@ def test_any_user_serves_without_a_home(tmp_path: Path) -> None:
             url = f"http://127.0.0.1:{port}"
             until(lambda: is_ready(url) or server.poll() is not None)
             body = {"instances": [1.5]}
-            for _ in range(40):  # often enough that kernels would be compiled and kept
+            for _ in range(40):  # enough runs to compile and cache kernels
                 reply = httpx.post(f"{url}/v1/models/default:predict", json=body)
                 assert reply.json() == {"predictions": [3.0]}
             server.send_signal(signal.SIGTERM)

@@ -1,7 +1,7 @@
-"""What images, manifests, boards and alerts tell the server, and ask it, is there.
+"""Flags, routes and metrics that images, manifests, boards and alerts use exist in the server.
 
-They are files that no program reads here: a flag or a metric that was renamed would be found by
-whoever starts them. `make k8s-check` reads what charts and overlays make of them.
+No program reads these files here: a renamed flag or metric would only be found when they are used.
+`make k8s-check` checks the objects of charts and overlays.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ CONTAINERS, KUBERNETES = ROOT / "deploy" / "containers", ROOT / "deploy" / "kube
 UNIT = ROOT / "deploy" / "systemd" / "pinnace.service"
 DOCKERFILE = (CONTAINERS / "Dockerfile").read_text()
 CHART_DEPLOYMENT = (KUBERNETES / "chart" / "templates" / "deployment.yaml").read_text()
-# Of Python, of systems, and what the image's own packages read.
+# Variables of Python, of systems, and of the image's own packages.
 OTHER_VARIABLES = {"HOME", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "TMPDIR"}
-# What Prometheus and its operator add to every series.
+# The labels that Prometheus and its operator add to every series.
 TARGET_LABELS = {"instance", "job", "namespace", "service"}
 
 
 def objects(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of YAML."""
+    """The objects of a YAML file."""
     return list(yaml.safe_load_all(path.read_text()))
 
 
 def containers() -> dict[str, dict[str, Any]]:
-    """The containers that serve, by where they are written."""
+    """The serving containers, by the file that has them."""
     (deployment,) = objects(KUBERNETES / "base" / "deployment.yaml")
     found = {"base": deployment["spec"]["template"]["spec"]["containers"][0]}
     for runtime in objects(KUBERNETES / "kserve" / "runtimes.yaml"):
@@ -62,7 +62,7 @@ def unit(key: str) -> list[str]:
 
 
 def command_lines() -> dict[str, list[str]]:
-    """What stands after `pinnace serve`, by where it is written."""
+    """The arguments after `pinnace serve`, by the file that has them."""
     found = {name: container["args"] for name, container in containers().items()}
     found["Dockerfile"] = json.loads(
         re.search(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)[1]  # type: ignore[index]
@@ -72,7 +72,7 @@ def command_lines() -> dict[str, list[str]]:
     (start,) = unit("ExecStart")
     found["systemd"] = start.split(" serve ")[1].split()
     found["chart"] = re.findall(r"^ +- (--[^\n]+)$", CHART_DEPLOYMENT, re.MULTILINE)
-    # Where templates stand, there will be a name or a number.
+    # Templates stand for a name or a number.
     return {
         name: [re.sub(r"\{\{.*?\}\}", "7", word) for word in words] for name, words in found.items()
     }
@@ -137,7 +137,7 @@ def test_who_stops_a_server_waits_until_it_has_drained() -> None:
 
 
 def variables() -> dict[str, str]:
-    """The variables that servers are given, by where: name and place."""
+    """The environment variables of servers, by the file that has them: name and place."""
     found = dict.fromkeys(re.findall(r"([A-Z_]+)=", " ".join(unit("Environment"))), "systemd")
     block = re.search(r"^ENV (.*?[^\\])$", DOCKERFILE, re.MULTILINE | re.DOTALL)
     assert block is not None
@@ -173,19 +173,19 @@ def test_images_have_what_was_built_for_them() -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that answered one request."""
+    """A server that has answered one request."""
     folder = tmp_path_factory.mktemp("models")
     write_version(folder / "m", 1)
     settings = Settings(models=(ModelConfig("m", str(folder / "m")),), file_system_poll_s=0)
     with running(settings, lambda _: LoadedModel({"serving_default": half_plus_two()})) as one:
         assert one.predict({"instances": [1.0]}).status_code == 200
-        # That request was alone: as if four rows had run together.
+        # That request ran alone; this adds a run of four rows.
         one.app.state.metrics.meter("m", "predict", "REST").batch_rows.observe(4)
         yield one
 
 
 def asked_paths() -> set[str]:
-    """The paths that probes and Prometheus ask."""
+    """The paths of probes and Prometheus."""
     found = set(re.findall(r"path: (/[a-z]+)\b", CHART_DEPLOYMENT.split("volumeMounts")[0]))
     for container in containers().values():
         for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
@@ -208,7 +208,7 @@ def test_paths_that_are_asked_are_routes(server: Server) -> None:
 
 
 def queries() -> dict[str, str]:
-    """What Prometheus is asked, by where."""
+    """The queries to Prometheus, by alert or panel."""
     (alerts,) = objects(KUBERNETES / "chart" / "alerts.yaml")
     found = {rule["alert"]: rule["expr"] for rule in alerts["groups"][0]["rules"]}
     board = json.loads((CONTAINERS / "grafana" / "pinnace.json").read_text())
@@ -224,9 +224,9 @@ def queries() -> dict[str, str]:
 
 
 def metrics(server: Server) -> dict[str, set[str]]:
-    """The series that a server may have, each with the labels that were seen of it."""
+    """The series of a server, each with its labels."""
     text = server.ask("GET", "/metrics").text
-    # Prometheus' own; and a run that does not end, which no healthy server shows.
+    # Prometheus' own, and runs that do not end, which healthy servers do not have.
     found = {"up": set[str]()}
     stuck = SimpleNamespace(name="m", version=1, stuck_runs=1)
     for family in StuckRuns(cast("Repository", SimpleNamespace(newest=lambda: [stuck]))).collect():
@@ -269,14 +269,14 @@ def test_statuses_that_alert_are_canonical() -> None:
 
 
 def test_there_is_one_set_of_alerts() -> None:
-    """kustomize takes objects and the chart takes the file: they are written twice."""
+    """kustomize needs objects and the chart needs the file, so they are written twice."""
     (alerts,) = objects(KUBERNETES / "chart" / "alerts.yaml")
     (rule,) = objects(KUBERNETES / "components" / "monitoring" / "alerts.yaml")
     assert rule["spec"] == alerts
 
 
 def test_selectors_choose_the_server_alone() -> None:
-    """An empty one chooses all pods of a namespace, or none, and no schema minds."""
+    """An empty selector selects all pods of a namespace, or none, which no schema forbids."""
     name = {"app.kubernetes.io/name": "pinnace"}
     base = KUBERNETES / "base"
     (budget,) = objects(base / "poddisruptionbudget.yaml")

@@ -1,4 +1,4 @@
-"""How a server goes: not ready at once, answering for a while, and gone at a second signal."""
+"""Shutdown of a server: not ready at once, answering for a while, ended by a second signal."""
 
 import asyncio
 import http.client
@@ -45,7 +45,7 @@ def is_ready(url: str) -> bool:
 
 
 def connected(url: str) -> http.client.HTTPConnection:
-    """A connection that is kept, and was asked once."""
+    """A keep-alive connection after one request."""
     host, port = url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=WAIT_S)
     assert predict(connection).getheader("connection") is None
@@ -60,7 +60,7 @@ def predict(connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
 
 
 def plain_program(folder: Path) -> Path:
-    """The server of the tests without its hot front."""
+    """The tests' server without its hot front."""
     path = folder / "plain.py"
     path.write_text(
         "import runpy, sys\nsys.modules['pinnace.serving.fast'] = None\n"
@@ -78,7 +78,7 @@ def test_a_server_that_leaves_is_not_ready_and_answers(tmp_path: Path, kind: str
         url, _ = read_url(server)
         wait_for(lambda: all(is_ready(url) for _ in range(20)))
         kept = [connected(url) for _ in range(4)]
-        begun = connected(url)  # its request came before the signal, its body comes after
+        begun = connected(url)  # its headers came before the signal, its body comes after
         begun.putrequest("POST", "/v1/models/half:predict")
         begun.putheader("Content-Length", "18")
         begun.endheaders()
@@ -90,7 +90,7 @@ def test_a_server_that_leaves_is_not_ready_and_answers(tmp_path: Path, kind: str
         wait_for(lambda: not any(is_ready(url) for _ in range(20)))
         for connection in kept:
             assert predict(connection).getheader("connection") == "close"
-            assert connection.sock is None  # http.client closed it: it comes back on another one
+            assert connection.sock is None  # http.client closed it, and will open another one
             assert predict(connection).getheader("connection") == "close"
         for connection, body in (
             (begun, b'{"instances": [1]}'),
@@ -153,7 +153,7 @@ def test_grpc_is_told_and_answers(tmp_path: Path) -> None:
 
 
 def test_grpc_s_connections_end_by_age_and_are_answered_meanwhile(tmp_path: Path) -> None:
-    """A kept connection is told to go within half of the time to drain, at any time."""
+    """A keep-alive connection is told to go within half of the time to drain."""
     pytest.importorskip("grpc")
     write_version(tmp_path / "half", 1)
     port = free_port()
@@ -174,7 +174,7 @@ def test_grpc_s_connections_end_by_age_and_are_answered_meanwhile(tmp_path: Path
         begun = time.monotonic()
         payload = asyncio.run(told_to_go())
         assert time.monotonic() - begun >= 0.3
-        # As gRPC has it: the first word allows any stream, so that nothing on its way is lost.
+        # gRPC's first message allows any stream, so that no request on its way is lost.
         assert payload[:8] == b"\x7f\xff\xff\xff" + b"\0\0\0\0"
 
 

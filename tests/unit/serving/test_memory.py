@@ -1,4 +1,4 @@
-"""A process that serves looks for garbage seldom, and keeps memory that it will need again."""
+"""A serving process collects garbage rarely, and keeps memory for reuse."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""A server in a process of its own, on a real port."""
+"""A server in its own process, on a real port."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SAVED_MODELS = PROGRAM.with_name("serve_saved_models.py")
 
 @contextmanager
 def process(*argv: str, program: Path = PROGRAM) -> Iterator[subprocess.Popen[str]]:
-    """A server that is killed at the end, if it has not ended itself."""
+    """A server that is killed at the end, if it is still running."""
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     server = subprocess.Popen(
         [sys.executable, str(program), "--host=127.0.0.1", *argv],
@@ -47,7 +47,7 @@ def process(*argv: str, program: Path = PROGRAM) -> Iterator[subprocess.Popen[st
 
 
 def read_url(server: subprocess.Popen[str]) -> tuple[str, list[str]]:
-    """The URL that a server prints when it is ready to listen, and all lines up to its command."""
+    """The URL that a server prints when it is ready to listen, and all lines before its command."""
     assert server.stdout is not None
     lines: list[str] = []
     for line in server.stdout:
@@ -80,7 +80,7 @@ def test_a_server_starts_answers_and_ends(tmp_path: Path) -> None:
             wait_until_ready(client)
             assert client.predict("half", [1.0, 2.0]).tolist() == [2.5, 3.0]
             write_version(tmp_path / "half", 2, 3)
-            # The old one goes after the new one has come; version 2 is told while it still loads.
+            # The old version is unloaded once the new one answers, which is listed while it loads.
             wait_for(lambda: states(client) == {"2": "AVAILABLE", "1": "END"})
             assert client.predict("half", [1.0]).tolist() == [3.5]
         pasted = subprocess.run(shlex.split(lines[-1]), capture_output=True, text=True, check=True)
@@ -222,7 +222,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_a_server_whose_model_hangs_while_it_is_loaded_serves_the_others_and_ends(
     tmp_path: Path,
 ) -> None:
-    """SavedModels: one hangs at the start, and a new version of another one later."""
+    """SavedModels of which one hangs at the start, and a new version of another one later."""
     for name in ("m", "n"):
         save_hungry(tmp_path / name / "1", side=2)
     save_endless(tmp_path / "hangs" / "1")

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(not Path(regions.FOLDER).is_dir(), reason="POSIX
 
 
 class Memory:
-    """An object of shared memory, as a client makes it."""
+    """A shared memory object, as a client creates it."""
 
     def __init__(self, size: int = SIZE) -> None:
         self.key = f"/pinnace-test-{secrets.token_hex(8)}"
@@ -107,7 +107,7 @@ def test_tensors_lie_in_regions(server: Server, memory: Memory) -> None:
         assert output == told
         found = np.frombuffer(memory.map[2052 : 2052 + 12], np.float32)
         np.testing.assert_array_equal(found, x / 2 + 2)
-        assert not any(memory.map[2064 : 2048 + 1024])  # nothing behind it
+        assert not any(memory.map[2064 : 2048 + 1024])  # nothing after it
     reply = infer(server, {"parameters": at("in", 12, 8)})
     assert reply.json()["outputs"][0]["data"] == ((X + 2) / 2 + 2).tolist()
     reply = infer(server, {"data": X.tolist()}, at("out", 12))
@@ -122,7 +122,7 @@ def test_tensors_lie_in_regions(server: Server, memory: Memory) -> None:
 def test_bytes_behind_a_header_go_beside_memory(server: Server, memory: Memory) -> None:
     register(server, "out", memory.key)
     tensor = {"name": "x", "datatype": "FP32", "shape": [3], "parameters": {"binary_data_size": 12}}
-    for turn in range(3):  # the front remembers headers
+    for turn in range(3):  # the front caches headers
         document = {"inputs": [tensor], "outputs": [{"name": "y", "parameters": at("out", 12)}]}
         header = json.dumps(document).encode()
         reply = server.ask(
@@ -187,7 +187,7 @@ def test_values_are_in_one_place(server: Server, memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({"key": "/../etc/passwd", "byte_size": 8}, 400, "without slashes but one before it"),
+        ({"key": "/../etc/passwd", "byte_size": 8}, 400, "without slashes except one before it"),
         ({"key": "//x", "byte_size": 8}, 400, "without slashes"),
         ({"key": "a/b", "byte_size": 8}, 400, "without slashes"),
         ({"key": "..", "byte_size": 8}, 400, "without slashes"),
@@ -264,7 +264,7 @@ def test_memory_that_becomes_shorter_ends_no_process(server: Server, memory: Mem
         assert (reply.status_code, "has become shorter" in reply.text) == (400, True)
     assert memory.path.stat().st_size == 8
     os.truncate(memory.path, SIZE)
-    memory.path.unlink()  # its memory stays as long as it is registered
+    memory.path.unlink()  # its memory exists as long as it is registered
     memory.map[:12] = X.tobytes()
     assert infer(server, {"parameters": at("r", 12)}).json()["outputs"][0]["data"] == Y.tolist()
 
@@ -360,7 +360,7 @@ def test_grpc(tmp_path: Path, memory: Memory) -> None:
             assert output.parameters["shared_memory_region"].string_param == "r"
             found = np.frombuffer(memory.map[108:120], np.float32)
             np.testing.assert_array_equal(found, x / 2 + 2)
-            # Bytes of another input's kind, and an output in memory, as clients mix them.
+            # An input as bytes, and an output in shared memory, as clients combine them.
             message = v2.ModelInferRequest(model_name="m")
             message.inputs.add(name="x", datatype="FP32", shape=[3])
             message.raw_input_contents.append((x + 1).tobytes())

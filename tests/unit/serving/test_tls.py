@@ -1,4 +1,4 @@
-"""TLS for HTTP and gRPC, with certificates that openssl makes."""
+"""TLS for HTTP and gRPC, with certificates created by openssl."""
 
 import itertools
 import shutil
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(OPENSSL is None, reason="needs openssl")
 
 
 def make_authority(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate that signs itself, for localhost, and its key."""
+    """A self-signed certificate for localhost, and its key."""
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
     subprocess.run(
         [
@@ -48,7 +48,7 @@ def context_for(authority: Path, own: tuple[Path, Path] | None = None) -> ssl.SS
 
 @contextmanager
 def ignored_hangups() -> Iterator[None]:
-    """Processes begin as under nohup: a server reads again at SIGHUP all the same."""
+    """Processes start as under nohup: a server still reloads on SIGHUP."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         yield
@@ -121,7 +121,7 @@ def test_https_and_grpc_speak_tls_and_ask_clients_for_theirs(tmp_path: Path) -> 
 def shake_hands(
     server: ssl.SSLContext, client: ssl.SSLContext, name: str | None
 ) -> tuple[bytes | None, bytes]:
-    """A handshake without a network: what the client sees of the server, and what it reads then."""
+    """A handshake without a network: the client's view of the server, and the data it reads."""
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
     front = server.wrap_bio(there, back, server_side=True)
     far = client.wrap_bio(back, there, server_hostname=name)
@@ -167,7 +167,7 @@ def test_new_certificates_and_authorities_take_the_place_of_old_ones(
     second = seen(new)
     assert second == ssl.PEM_cert_to_DER_cert(certificate.read_text()) != first
     assert fails_with(ssl.SSLError, lambda: seen(old))
-    # What cannot be used changes nothing.
+    # Invalid files change nothing.
     certificate.write_text("no certificate")
     with pytest.raises(InvalidArgumentError):
         credentials.reload()

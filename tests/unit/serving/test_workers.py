@@ -1,4 +1,4 @@
-"""Several workers on one port, and what a signal does to one of them or to all."""
+"""Several workers on one port, and signals to one or all of them."""
 
 import os
 import re
@@ -48,13 +48,13 @@ def test_workers_answer_and_count_as_one(tmp_path: Path) -> None:
             assert ask(url, i).json() == {"predictions": [i / 2 + 2]}
         assert {request_count(url) for _ in range(10)} == {20.0}
 
-        os.kill(first[1], signal.SIGKILL)  # what it counted stays, and it is replaced
+        os.kill(first[1], signal.SIGKILL)  # its counts are kept, and it is replaced
         wait_for(lambda: len(children(server)) == 3 and first[1] not in children(server))
         for _ in range(20):
             assert ask(url).status_code == 200
         assert {request_count(url) for _ in range(10)} == {40.0}
 
-        write_version(tmp_path / "half", 2, 3)  # nobody polls: a signal says when to look
+        write_version(tmp_path / "half", 2, 3)  # without polling: a signal triggers the check
         server.send_signal(signal.SIGHUP)
         answers = [{"predictions": [3.5]}] * 20
         wait_for(lambda: [ask(url).json() for _ in range(20)] == answers)
@@ -64,7 +64,7 @@ def test_workers_answer_and_count_as_one(tmp_path: Path) -> None:
         ready = f"{url}/readyz?model=half"
         wait_for(lambda: {httpx.get(ready).status_code for _ in range(20)} == {503})
         last = children(server)[-1]
-        os.kill(last, signal.SIGKILL)  # a new worker is told, too
+        os.kill(last, signal.SIGKILL)  # the new worker is told, too
         wait_for(lambda: len(children(server)) == 3 and last not in children(server))
         wait_for(lambda: {httpx.get(ready).status_code for _ in range(20)} == {503})
         assert httpx.post(f"{models}/load").status_code == 200
@@ -98,7 +98,7 @@ def test_a_worker_that_cannot_start_ends_the_server(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_in_flight_is_answered_after_sigterm(tmp_path: Path, workers: int) -> None:
-    """Requests that wait on the hot front, those behind them, and keep-alive connections."""
+    """Requests that wait on the hot front, pipelined ones, and keep-alive connections."""
     write_version(tmp_path / "slow", 1, 2)
     flags = ("--rest_api_port=0", "--port=0", f"--workers={workers}")
     with process(*flags, f"slow={tmp_path / 'slow'}") as server:
@@ -147,7 +147,7 @@ def test_pages_of_workers_add_up_and_outlive_them() -> None:
     assert 'request_count{model_name="",status="NOT_FOUND"} 1.0' in text
     latency = 'request_latency_count{API="predict",entrypoint="REST",model_name="a"} 6.0'
     assert latency in text
-    again = Metrics(lambda name: name in "ab", ledger)  # the worker that takes the last one's place
+    again = Metrics(lambda name: name in "ab", ledger)  # the worker that replaces the last one
     again.meter("a", "predict", "REST").statuses[0] += 1
     assert 'request_count{model_name="a",status="OK"} 7.0' in again.text().decode()
 

@@ -31,7 +31,7 @@ def over_time(
     Args:
         call: the operator.
         x: [batch, time, ...], or [time, batch, ...] if the operator's options say so.
-        sizes: of the states' last axes.
+        sizes: the last sizes of the states.
         step: computes the new states from a step of `x` and the old states.
         backwards: whether the last step comes first.
         first: the initial states; None for zeros.

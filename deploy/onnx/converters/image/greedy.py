@@ -99,7 +99,7 @@ def by_overlap(
         g: the graph.
         boxes: float32 [n, 4].
         most: a larger overlap suppresses a box, if scores are not lowered.
-        scale: of the squared overlap, in the exponent; None if scores are not lowered.
+        scale: the factor of the squared overlap, in the exponent; None if scores are not lowered.
         soft: whether scores are lowered; None for never.
     """
     first, second = (g.slice(boxes, 1, start, start + 2) for start in (0, 2))

@@ -31,7 +31,7 @@ class Streams:
         g: the graph that draws; a loop body needs its own `Streams`.
         start: the start of the first stream.
         origin: the blocks between it and each stream, int64 [n].
-        kinds: what is drawn: "uniform", "normal".
+        kinds: the distributions of the draws: "uniform", "normal".
         state: the `state` of another graph's streams; None at first.
     """
 

@@ -1,4 +1,4 @@
-"""Help, errors, and what a wrong path is answered with."""
+"""Help, usage errors, and errors for wrong paths."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`pinnace docs` serves the packed documentation, to this machine alone."""
+"""`pinnace docs` serves the packaged documentation, on the loopback interface only."""
 
 import io
 import posixpath
@@ -102,7 +102,7 @@ def test_pages_of_a_checkout_are_shown_and_lead_to_each_other() -> None:
             joined = posixpath.join(posixpath.dirname(name), path) if path else name
             found = posixpath.normpath(joined).lstrip("/")
             if not found.endswith((".html", ".svg", ".png")) or found.startswith("build/"):
-                continue  # files of the checkout, and pages that `make pages` writes
+                continue  # files of the checkout, and pages of `make pages`
             assert found in site, (name, target)
             if place and found == name:
                 assert place in anchors, (name, target)

@@ -1,4 +1,4 @@
-"""`pinnace edit`: what is kept answers as before, what is not is gone."""
+"""`pinnace edit`: kept signatures answer as before, others are removed."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ _KEY = re.compile(r"(\d+)/([^@][^/]*)/(in|out)/([^:]+)(:bfloat16)?\Z")
 
 
 def recorded(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """The recorded calls of signatures, in their order."""
+    """The recorded calls of signatures, in order."""
     calls: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {}
     with np.load(SAVED_MODELS / name / "io.npz") as file:
         for match in filter(None, map(_KEY.match, sorted(file.files))):
@@ -79,7 +79,7 @@ def test_the_answer_has_a_new_name(tmp_path: Path) -> None:
     new = saved_model.load(tmp_path / "out").signatures["other"]
     x = {"x": np.ones((2, 4), np.float32), "temperature": np.float32(2)}
     for key, value in old.run_arrays(x).items():
-        # The third call of a signature may round in another way than the first.
+        # The third call of a signature may round differently from the first.
         np.testing.assert_allclose(new.run_arrays(x)[key], value, rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""`pinnace export`: its files, what it prints, its exit code."""
+"""`pinnace export`: its files, output and exit code."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_a_wrong_option_is_one_line_and_no_file(
     assert not list(tmp_path.iterdir())
 
 
-# What must not be written to.
+# Targets that must not be overwritten.
 
 
 def test_a_device_stays_one(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_report_has_a_place_of_its_own(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", "link.json"]
 
 
-# What is told.
+# Messages.
 
 
 def test_a_path_is_printed_as_it_is(tmp_path: Path) -> None:
@@ -152,6 +152,6 @@ def test_being_ended_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(SystemExit) as leaving:
         pinnace("export", MODELS / "keras_mlp" / "model", tmp_path / "m.onnx")
     assert leaving.value.code == 128 + signal.SIGTERM
-    assert written[0]  # there was something to take back
+    assert written[0]  # there was something to remove
     assert not list(tmp_path.iterdir())
     assert signal.getsignal(signal.SIGTERM) is before

@@ -1,4 +1,4 @@
-"""Expressions give what NumPy gives, and nothing else runs."""
+"""Expressions give NumPy's results, and other code is refused."""
 
 import math
 from typing import Any

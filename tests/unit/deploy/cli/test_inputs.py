@@ -1,4 +1,4 @@
-"""What `--inputs` means."""
+"""The values of `--inputs`."""
 
 import io
 import json

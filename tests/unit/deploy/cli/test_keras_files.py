@@ -21,7 +21,7 @@ X = [[0.5, -1.0, 2.0]]
 
 @pytest.fixture(params=[".keras", ".h5"])
 def model(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, list[list[float]]]:
-    """A file of a model, and what the model gives for X."""
+    """A model's file, and the model's output for X."""
     made = tf.keras.Sequential(
         [
             tf.keras.Input([3]),
@@ -40,7 +40,7 @@ def test_it_is_shown_and_run(model: tuple[Path, list[list[float]]]) -> None:
     assert [one["name"] for one in told["signatures"]] == ["serving_default"]
     assert str(path) in pinnace("show", path).out.splitlines()[0]
     answer = pinnace("run", path, "--inputs", f"{_input(told)}={json.dumps(X)}", "--json")
-    # stdout is the answer alone; that the file was converted is told beside it
+    # stdout has the result only; the conversion is reported on stderr
     np.testing.assert_allclose(json.loads(answer.out)["output_0"], wanted, rtol=1e-5)
     assert answer.code == 0
 

@@ -1,4 +1,4 @@
-"""`pinnace warmup` and `pinnace compile` of version 0.1: scripts that call them go on."""
+"""`pinnace warmup` and `pinnace compile` of version 0.1, which scripts may still call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMANDS = ["warmup", "compile"]
-# As scripts for 0.1 have them, and as no version had them.
+# Arguments in scripts for 0.1, and some that no version accepted.
 ARGUMENTS = [
     (),
     ("no such model",),

@@ -1,4 +1,4 @@
-"""`pinnace run`: what TensorFlow recorded comes out again."""
+"""`pinnace run` reproduces the outputs that TensorFlow recorded."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from support.golden import FOLDER
 SAVED_MODELS = FOLDER / "saved_models"
 pytest.importorskip("onnxruntime")
 _KEY = re.compile(r"(\d+)/([^@][^/]*)/(in|out)/([^:]+)\Z")
-# Their cases change variables, or hold what .npy has no dtype for.
+# Models whose cases change variables, or have dtypes without an .npy form.
 _WITH_RECORDS = ["keras_mlp", "keras_cnn", "keras_lstm", "multi_io", "several_signatures"]
 
 
@@ -132,7 +132,7 @@ def test_a_profile_is_printed_and_written(tmp_path: Path) -> None:
     assert any(event.get("ph") == "X" and event["dur"] > 0 for event in events)
     for key, wanted in outputs.items():
         found = np.load(tmp_path / "out" / f"{key}.npy")
-        # As without a profile: float32 sums in another order than TensorFlow's.
+        # The tolerance without a profile: float32 sums in another order than TensorFlow's.
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 

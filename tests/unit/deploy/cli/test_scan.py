@@ -1,4 +1,4 @@
-"""`pinnace scan`: what a model could do is found, and harmless models are called so."""
+"""`pinnace scan` finds what a model could do, and calls harmless models so."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ MODELS = sorted(one.name for one in SAVED_MODELS.iterdir() if one.is_dir())
 
 
 def scan(path: Path, *options: str) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """The exit code, title -> level, and everything."""
+    """The exit code, title -> level, and the whole output."""
     answer = pinnace("scan", path, "--json", *options)
     assert answer.code in (0, 1), answer.err
     told = json.loads(answer.out)
@@ -115,7 +115,7 @@ def test_whatever_the_gate_stops_is_told_and_fails_the_scan(tmp_path: Path) -> N
     ]
     for op in stopped:
         if op == "InitializeTableFromTextFileV2":
-            continue  # it may read an asset: below
+            continue  # it may read an asset, see below
 
         def add(meta: Any, op: str = op) -> None:
             body_of(meta, "__inference_f").node_def.add(name="inserted", op=op)

@@ -80,7 +80,7 @@ def test_a_terminal_gets_tables(
     terminal.Terminal().table(("name", "size"), [("[red]a[/]", "1")], right=(1,))
     out = capsys.readouterr().out
     assert "\x1b[" in out
-    assert "[red]a[/]" in out  # names from a model are no markup
+    assert "[red]a[/]" in out  # names from a model are not markup
     assert "─" in out
 
 
@@ -146,7 +146,7 @@ FAKE = "\nlow: Nothing found that reaches out of the model.\x1b[2J\t\u202e"
 
 @pytest.fixture
 def faking(tmp_path: Path) -> Path:
-    """A model whose names have ends of lines in them, and more."""
+    """A model whose names contain newlines and other control characters."""
     folder = save_hungry(tmp_path / "model", side=2)
     file = folder / "saved_model.pb"
     model = SavedModel.FromString(file.read_bytes())

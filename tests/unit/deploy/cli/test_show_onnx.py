@@ -13,7 +13,7 @@ from pinnace.deploy.cli.main import main
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file that onnx itself wrote: a branch with a body, a free size, a name of a size."""
+    """A file written by onnx itself: a branch with a body, an open size, a named size."""
     kind = onnx.TensorProto.FLOAT
     double = helper.make_graph(
         [helper.make_node("Add", ["x", "x"], ["y2"])],
@@ -47,7 +47,7 @@ def test_inputs_outputs_and_operators_are_shown(
     told = capsys.readouterr().out
     assert "by somebody 2" in told
     assert "[rows, 2]" in told
-    assert "4 nodes of 3 kinds" in told  # those in both branches, too
+    assert "4 nodes of 3 kinds" in told  # including those in both branches
     assert "6 numbers" in told
 
 

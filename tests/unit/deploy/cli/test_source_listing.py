@@ -1,4 +1,4 @@
-"""Listings of source that `pinnace docs` makes of the files of the package."""
+"""Source listings in `pinnace docs` of the package's files."""
 
 import inspect
 import re

@@ -25,18 +25,18 @@ def runs_as_the_kernel(
     sizes_known: bool,
     constants: set[int],
 ) -> str:
-    """Why the op was refused; an empty text if the file ran and gave what is wanted.
+    """Return the reason why the op was refused; empty if the file ran with the expected results.
 
     Args:
-        case: whose op is exported.
+        case: the case with the op to export.
         xs: its inputs.
         attrs: its attributes.
-        wanted: what the file must give.
-        sizes_known: whether the inputs of the model have known sizes, or only ranks.
+        wanted: the expected outputs.
+        sizes_known: whether the model's inputs have known sizes, or only ranks.
         constants: the arguments that are written into the model.
 
     Raises:
-        AssertionError: it gave something else.
+        AssertionError: the results differ.
     """
     function = function_of(case.op, xs, attrs, sizes_known=sizes_known, constants=constants)
     try:
@@ -69,6 +69,6 @@ def assert_equal(case: OpCase, got: Array, wanted: Array) -> None:
     with np.errstate(all="ignore"):
         size = float(np.max(np.abs(b), where=np.isfinite(b), initial=1.0))
         allowed = max(case.ulps, 16) * eps * np.abs(b) + max(case.slack, 16) * eps * size
-        # What float32 cannot hold is infinite there.
+        # Numbers beyond float32 are infinite there.
         near = (np.abs(a - b) <= allowed) | (a == b) | (np.isnan(a) & np.isnan(b))
     assert near.all(), (got, wanted)

@@ -1,4 +1,4 @@
-"""Every case of every op that has a converter: LiteRT computes what the kernel does."""
+"""Every case of every op with a converter: LiteRT's results are the kernel's."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def _check(case: OpCase, data: st.DataObject) -> None:
         return  # the kernel refuses these inputs
     parts = [part for x in xs for part in (x if isinstance(x, tuple) else (x,))]
     if not all(np.size(part) for part in (*parts, *wanted)):
-        return  # LiteRT's kernels, and its Python interface, know no empty tensors
+        return  # LiteRT's kernels, and its Python interface, lack empty tensors
     sizes_known = data.draw(st.booleans(), "sizes known")
     for constants in (structural(case, xs), set(range(1, len(xs)))):
         runs_as_the_kernel(case, xs, attrs, wanted, sizes_known=sizes_known, constants=constants)

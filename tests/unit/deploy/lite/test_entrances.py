@@ -1,4 +1,4 @@
-"""The command line and tf.lite."""
+"""The entry points: the command line, and tf.lite."""
 
 import json
 import subprocess
@@ -109,7 +109,7 @@ def test_the_converter_writes_activations_of_16_bits() -> None:
     assert given["dtype"] == made["dtype"] == np.int16
     assert given["quantization"][1] == made["quantization"][1] == 0
     types = {one["dtype"] for one in interpreter.get_tensor_details()}
-    assert types >= {np.int8, np.int16, np.int64}  # weights, numbers between operators, biases
+    assert types >= {np.int8, np.int16, np.int64}  # weights, activations, biases
     assert np.float32 not in types
 
 

@@ -1,4 +1,4 @@
-"""What layers before and behind an operator need no operators of their own for."""
+"""Layers that are merged into the operators before and behind them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ layers = tf.keras.layers
 
 
 def counts_of(model: tf.keras.Model) -> dict[str, int]:
-    """How often each operator is in the file, whose numbers have been compared."""
+    """The number of each operator in the file, whose results are compared."""
     rng = np.random.default_rng(5)
     for weight in model.weights:
         weight.assign(rng.uniform(0.2, 0.8, weight.shape))
@@ -101,6 +101,7 @@ def test_two_convolutions_of_one_padding() -> None:
     assert counts["PAD"] == 1  # the smaller window has it elsewhere with SAME
 
 
+# the smaller window has other padding with SAME
 @pytest.mark.parametrize(
     "before",
     [

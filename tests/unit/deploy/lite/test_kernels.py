@@ -1,4 +1,4 @@
-"""Every operator that is computed in 16 bits: LiteRT runs it, and it is as exact as they are."""
+"""Every operator that is computed in 16 bits: LiteRT runs it, with the precision of 16 bits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from pinnace.deploy.lite.verification.interpreting import Interpreter
 pytest.importorskip("ai_edge_litert")
 
 SIZES = (2, 8, 8, 4)
-# Half a step of 16 bits is 1.5e-5 of the largest number; of the weights' 8 bits 4e-3.
+# Half a step of 16 bits is 1.5e-5 of the largest number, of the weights' 8 bits 4e-3.
 FINE, WEIGHED = 1.2e-4, 2e-2
 
 
@@ -90,7 +90,7 @@ RESHAPES = {"EXPAND_DIMS", "SQUEEZE"}
 def report_of(function: Callable[[Any], Any], kind: str = "int16_static") -> lite.LiteReport:
     spec = tf.TensorSpec(SIZES, tf.float32, name="x")
     traced = tf.function(function, input_signature=[spec]).get_concrete_function()
-    # The same example again and again: those held out have the ranges of the others.
+    # One example repeated, so that those held out have the ranges of the others.
     rows = np.repeat(np.clip(numbers(1, *SIZES), -1.5, 1.5), 10, 0)
     return export(traced, **{kind: {"x": rows}})  # type: ignore[arg-type]
 

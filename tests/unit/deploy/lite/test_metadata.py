@@ -1,4 +1,4 @@
-"""Metadata of .tflite files: written of what is known and said, read back, and kept."""
+"""Metadata of .tflite files: written from the model and the options, read back, and kept."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_any_program_that_unpacks_archives_sees_the_files(model: Any) -> None:
     with zipfile.ZipFile(io.BytesIO(content_of(model, labels=LABELS))) as archive:
         assert archive.namelist() == ["labels.txt"]
         assert archive.read("labels.txt").decode() == "cat\ndog\ngrößer\n"
-        # Readers map the file, and take what stands there.
+        # Readers map the file, and use these bytes.
         assert archive.infolist()[0].compress_type == zipfile.ZIP_STORED
 
 
@@ -174,7 +174,7 @@ def test_a_vocabulary(tmp_path: Path) -> None:
     assert ids["associated_files"][0]["type"] == "VOCABULARY"
     assert read is not None
     assert read.files == {"vocab.txt": b"[PAD]\nword\n"}
-    # VOCABULARY came with this version of the schema.
+    # This version of the schema introduced VOCABULARY.
     assert read.document["min_parser_version"] == "1.0.1"
 
 
@@ -267,7 +267,7 @@ def test_numbers_of_a_newer_schema_and_infinities_read_back() -> None:
 
 
 def with_archive(content: bytes, kind: int, data: bytes, count: int = 1) -> bytes:
-    """A file with metadata, and `labels.txt` packed in some way behind it."""
+    """A file with metadata, and `labels.txt` compressed in some way behind it."""
     file = io.BytesIO(packed(content, Metadata({"associated_files": [{"name": "labels.txt"}]})))
     file.seek(0, io.SEEK_END)
     with zipfile.ZipFile(file, "a", kind) as archive:
@@ -306,7 +306,7 @@ def test_a_file_that_is_read_keeps_them(model: Any, tmp_path: Path) -> None:
     lite.export(tmp_path / "saved", tmp_path / "n.tflite", verify=False)
     before, after = (unpacked(x.read_bytes(), "it") for x in (first, tmp_path / "n.tflite"))
     assert before == after
-    # Labels that are given take the place of those.
+    # Labels that are given replace those.
     lite.export(tmp_path / "saved", tmp_path / "o.tflite", verify=False, labels=["x", "y", "z"])
     read = unpacked((tmp_path / "o.tflite").read_bytes(), "it")
     assert read is not None

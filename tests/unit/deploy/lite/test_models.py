@@ -1,4 +1,4 @@
-"""Models that TensorFlow wrote: the file gives what TensorFlow gave."""
+"""Models that TensorFlow wrote: the file gives TensorFlow's results."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ pytest.importorskip("ai_edge_litert")
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "saved_models"
 KERAS = ("keras_cnn", "keras_gru", "keras_lstm", "keras_mlp", "keras_separable", "multi_io")
 WHOLE = (*KERAS, "keras_transformer", "nested", "poly_module", "v1_loops", "v1_recurrent", "halves")
-# What LiteRT has no operators for.
+# Models with strings, for which LiteRT has no operators.
 STRINGS = ("lookup_assets", "vectorized", "words", "v1_mapped")
 
 

@@ -1,4 +1,4 @@
-"""The page of a .tflite file: its files, what it describes, and what it refuses.
+"""The page of a .tflite file: its files, its description, and its refusals.
 
 `make edge` visits it.
 """
@@ -32,7 +32,7 @@ LABELS = ["cat", "dog", "bird"]
 
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
-    """npm's folder with other bytes in it: only `make edge` runs them."""
+    """npm's folder with dummy files: only `make edge` runs them."""
     folder = tmp_path / "node_modules"
     for files in LITE.files:
         for name in files.names:
@@ -68,7 +68,7 @@ def test_the_folder_has_all_of_it(model: Any, tmp_path: Path, modules: Path) -> 
     lite.export(model, web=folder, web_runtime=modules, labels=LABELS)
     names = {x.relative_to(folder).as_posix() for x in folder.rglob("*") if x.is_file()}
     assert {"index.html", "runtime.js", "model.tflite", "litert/wasm-utils.js"} <= names
-    # Browsers know no names of packages.
+    # Browsers do not resolve names of packages.
     assert 'from "./wasm-utils.js"' in (folder / "litert" / "litert.js").read_text()
     described = page_in(folder)
     assert described["version"] == "9.8.7"

@@ -1,4 +1,4 @@
-"""Files that TFLiteConverter wrote give what LiteRT gives, and what is damaged is refused."""
+"""Files that TFLiteConverter wrote give LiteRT's results, and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 FILES = FOLDER / "lite"
 NAMES = sorted(one.stem for one in FILES.glob("*.tflite"))
 TOLERANCE = {
-    # LiteRT rounds what it multiplies by weights of 8 bits to 8 bits, too: 1 % of the largest.
+    # LiteRT also rounds the inputs of products with 8-bit weights to 8 bits: 1 % of the largest.
     "dynamic_range": 0.15,
-    # Two steps of the whole numbers: some of the operators differ by one.
+    # Two quantisation steps: some operators differ by one.
     "conv_by_tensor": 2 / 256,
     "conv_int16": 2 / 32768,
-    # One step of its output.
+    # One quantisation step of the output.
     "lstm_int8": 0.0053,
 }
 _STEPS = 2
-# LiteRT's Python package has no ops of TensorFlow's; without signatures `Interpreter` has no names.
-# It runs a few ops of StableHLO alone.
+# LiteRT's Python package lacks TensorFlow's ops, and has few of StableHLO's; without signatures
+# `Interpreter` has no names.
 OTHERWISE = {"flex", "without_signature", "stablehlo_others"}
 
 
-# What LiteRT's interpreter keeps from run to run: variables, and states of recurrent layers.
+# Models with variables or recurrent states, which LiteRT's interpreter keeps between runs.
 REMEMBER = {"variables", "fused_lstm", "lstm_int8"}
 
 
@@ -90,7 +90,7 @@ def test_it_gives_what_litert_gives(name: str) -> None:
     for key, function in functions.items():
         for seed in range(3):
             feeds = {one: draw(spec, seed) for one, spec in function.array_inputs.items()}
-            if name in REMEMBER:  # a new one: what the first one keeps has changed
+            if name in REMEMBER:  # a new one, since the first one's state has changed
                 interpreter = Interpreter(path.read_bytes(), WAYS[1])
                 function = lite.load(path)[key]
             wanted = interpreter.run(feeds, key)
@@ -102,7 +102,7 @@ def test_it_gives_what_litert_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["conv_int8", "conv_uint8", "conv_int16", "elements_int8"])
 def test_each_operator_is_within_one_step_of_litert(name: str) -> None:
-    """Given what LiteRT's interpreter gave the operator."""
+    """The outputs of LiteRT's interpreter for the operator."""
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     content = golden(f"lite/{name}.tflite").read_bytes()
     interpreter = litert.Interpreter(
@@ -171,7 +171,7 @@ def file_of(
     options: dict[str, Any] | None = None,
     **rest: Any,
 ) -> bytes:
-    """A file of one operator; what is no constant and no state is an input."""
+    """A file with one operator; its operands except constants and states are inputs."""
     subgraph = Subgraph("main")
     subgraph.operators.append(Operator(kind, inputs, outputs, options or {}, **rest))
     subgraph.inputs += [x for x in inputs if x is not None and x.data is None and not x.is_state]
@@ -182,7 +182,7 @@ def file_of(
 
 
 def compare(content: bytes, seed: int = 0, tolerance: float = 3e-6) -> dict[str, Any]:
-    """Run a file here and in LiteRT; what both give."""
+    """Run a file here and in LiteRT; return both results."""
     pytest.importorskip("ai_edge_litert")
     functions, _ = functions_of(content, "the file")
     function = functions["serving_default"]
@@ -359,7 +359,7 @@ def test_halves_of_bytes_are_unpacked() -> None:
 
 
 def test_zeros_that_were_left_out_are_there_again() -> None:
-    """Compressed rows, as TensorFlow's tools for sparse models write them."""
+    """Rows in compressed sparse form, as TensorFlow's sparsity tools write them."""
     from pinnace.deploy.lite.files.parsing import Parsed
     from pinnace.deploy.lite.reading.constants import decoded
 
@@ -383,7 +383,7 @@ def test_zeros_that_were_left_out_are_there_again() -> None:
 
 
 def test_weights_behind_the_tables_are_read() -> None:
-    """As in files of more than 2 GiB: buffers tell where they begin."""
+    """Weights are found by the offsets of buffers, as in files of more than 2 GiB."""
     content = (FILES / "dense.tflite").read_bytes()
     root = parsed(content, "the file")
     end = len(content)
@@ -418,7 +418,7 @@ def test_weights_behind_the_tables_are_read() -> None:
 def test_what_no_graph_holds_becomes_variables(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As of files of more than 1 GiB, of which a GraphDef would hold the weights."""
+    """Large weights become variables, as in files of more than 1 GiB, beyond a GraphDef's limit."""
     monkeypatch.setattr(saving, "_MOST_IN_GRAPH", 0)
     monkeypatch.setattr(translation, "_LARGE", 32)
     path = golden("lite/dense.tflite")
@@ -446,7 +446,7 @@ def test_what_is_kept_as_a_saved_model_gives_the_same(name: str, tmp_path: Path)
             assert_near(found[one], wanted[one], 1e-6, one)
 
 
-# What is damaged.
+# Damaged files.
 
 
 def test_what_is_no_file_of_its_kind_is_refused(tmp_path: Path) -> None:
@@ -506,7 +506,7 @@ def test_an_operator_that_is_not_read_is_named() -> None:
         functions_of(content, "the file")
 
 
-# The commands.
+# Commands.
 
 
 def test_commands_take_a_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Operators of StableHLO: as LiteRT runs them, and as TensorFlow did where LiteRT has no kernel."""
+"""StableHLO operators: compared with LiteRT, or with TensorFlow where LiteRT has no kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of(name: str, dtype: Any, *shape: int) -> Tensor:
 
 
 def joined(kind: str, dtype: Any = dtypes.float32) -> Subgraph:
-    """A region of two scalars."""
+    """A region with two scalar arguments."""
     x, y, z = (of(f"{kind}_{name}", dtype) for name in "xyz")
     return Subgraph(kind, [x, y], [z], [Operator(kind, [x, y], [z])])
 

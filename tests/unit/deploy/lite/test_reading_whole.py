@@ -1,4 +1,4 @@
-"""Recurrent layers of whole numbers, and those that remember, give what LiteRT gives."""
+"""Quantised recurrent layers, and operators with memory, give LiteRT's results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def whole(name: str, dtype: Any, *shape: int, how: Quantization, **rest: Any) ->
 
 
 def kept(name: str, scale: float, most: int, dtype: Any, *shape: int) -> Tensor:
-    """A constant, drawn by its name."""
+    """A random constant, seeded by its name."""
     rng = np.random.default_rng(sum(map(ord, name)))
     data = rng.integers(-most, most, shape, endpoint=True).astype(dtype.numpy)
     return Tensor(name, dtype, Shape(shape), data, Quantization((scale,), (0,)))
@@ -101,8 +101,8 @@ def test_an_lstm_of_whole_numbers_is_rounded_where_litert_rounds(changes: dict[s
         wanted = Interpreter(content, WAYS[1]).run(feeds)["out"]
         found = function.run_arrays(feeds)["out"]
         assert np.ptp(wanted.astype(int)) > 20
-        # LiteRT's sigmoid and tanh of 16 bits are off by some of their last steps; with a
-        # projection, a step in the output of one time is several in that of the next.
+        # LiteRT's sigmoid and tanh of 16 bits are inexact in the last steps; with a projection, an
+        # error of one step in an output becomes several in the next.
         assert np.abs(found.astype(int) - wanted).max() <= (3 if "outputs" in changes else 1)
 
 
@@ -112,7 +112,7 @@ def test_an_lstm_that_litert_does_not_run_is_refused() -> None:
 
 
 def svdf_file(*, is_whole: bool, rank: int, bias: bool = True) -> bytes:
-    """Three features of four filters each, over five parts."""
+    """Three features of four filters each, over five time steps."""
     units, size, length = 3, 4, 5
     filters = units * rank
     if not is_whole:

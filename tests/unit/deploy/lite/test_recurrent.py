@@ -1,4 +1,4 @@
-"""LSTM layers as one operator: the numbers are the layer's, in every run."""
+"""LSTM layers as one operator: the results are the layer's, in every run."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def model_of(*made: Any, sizes: tuple[int | None, ...] = (6, 3)) -> Any:
 
 
 def check(model: Any, count: int, *arrays: Any) -> lite.LiteReport:
-    """The file has so many LSTMs and no loop, and gives what the layer gives, run after run."""
+    """Check the number of LSTMs, that there is no loop, and the results of several runs."""
     report = export(model, fused_lstm=True)
     assert report.op_counts.get(LSTM, 0) == count
     assert "WHILE" not in report.op_counts
@@ -183,7 +183,7 @@ WHOLE = {
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_layer_of_whole_numbers(name: str, tmp_path: Path) -> None:
     model = WHOLE[name]()
-    # The same example again and again: those held out have the ranges of the others.
+    # One example repeated, so that those held out have the ranges of the others.
     given = np.repeat(bounded(1, 6, 3), 10, 0)
     report = export(model, int8_static={"inputs": given}, fused_lstm=True)
     assert report.content is not None
@@ -199,7 +199,7 @@ def test_a_layer_of_whole_numbers(name: str, tmp_path: Path) -> None:
         for _ in range(2):
             (found,) = interpreter.run({"inputs": given[:3]}).values()
             np.testing.assert_allclose(found, *first.values(), rtol=1e-6)
-    # Two steps of 8 bits of the largest: layers on each other add theirs up.
+    # Two steps of 8 bits of the largest: errors of stacked layers add up.
     np.testing.assert_allclose(np.asarray(ours), found, atol=2 * np.abs(found).max() / 127)
 
 

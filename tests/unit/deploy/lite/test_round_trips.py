@@ -1,4 +1,4 @@
-"""Every case of every op that is written: the file, read again, gives what LiteRT gives for it."""
+"""Every case of every op: the written file, read again, gives LiteRT's results."""
 
 from typing import Any
 
@@ -24,23 +24,23 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 def read_as_litert(case: OpCase, xs: tuple[Any, ...], attrs: Any, *, sizes_known: bool) -> None:
-    """Write an example of a case, read it again, run both.
+    """Write an example of a case, read it again, and run both.
 
     Raises:
-        AssertionError: they differ.
+        AssertionError: the results differ.
     """
     constants = structural(case, xs)
     function = function_of(case.op, xs, attrs, sizes_known=sizes_known, constants=constants)
     try:
         report = export(function, verify=False)
     except UnimplementedError:
-        return  # test_converters.py says which
+        return  # reported by test_converters.py
     assert report.content is not None
     feeds = dict(zip(report.inputs, arguments(xs, constants), strict=True))
     try:
         wanted = Interpreter(report.content, WAYS[1]).run(feeds)
     except InternalError:
-        return  # likewise
+        return  # reported by test_converters.py
     functions, _ = functions_of(report.content, "the file")
     (function,) = functions.values()
     found = function.run_arrays(feeds)
@@ -58,7 +58,7 @@ def check(case: OpCase, data: st.DataObject) -> None:
         return  # the kernel refuses these inputs
     parts = [part for x in xs for part in (x if isinstance(x, tuple) else (x,))]
     if not all(np.size(part) for part in (*parts, *wanted)):
-        return  # LiteRT's kernels, and its Python interface, know no empty tensors
+        return  # LiteRT's kernels, and its Python interface, lack empty tensors
     read_as_litert(case, xs, attrs, sizes_known=data.draw(st.booleans(), "sizes known"))
 
 

@@ -1,4 +1,4 @@
-"""The schema as data says what LiteRT's own classes say, and what is written reads back."""
+"""The schema agrees with LiteRT's own classes, and written files can be parsed by it."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""Files as a server reads them: SignatureDefs, names of tensors, batches of any size."""
+"""Files for servers: SignatureDefs, names of tensors, batches of any size."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def keys_of(content: bytes, naming: Naming) -> dict[str, tuple[list[str], list[s
 
 @pytest.mark.parametrize("naming", list(Naming))
 def test_signature_defs_of_the_metadata_count(naming: Naming) -> None:
-    """Tensors are found without `:0`, which old converters left out."""
+    """Tensors are found without `:0`, which old converters omitted."""
     messages = signature_defs(
         serving_default=signature_def({"x": "lite_input:0"}, {"y": "y"}),
         other=signature_def({"given": "lite_input"}, {"found": "y:0"}, CLASSIFY),
@@ -87,7 +87,7 @@ def test_signature_defs_that_do_not_fit_are_refused(
 
 
 def test_names_of_tensors_end_before_the_colon() -> None:
-    """Of several that then have one name, Serving keeps the last; here none is lost."""
+    """Serving keeps the last of several outputs that then have one name; here none is lost."""
     x = Tensor("in:0", dtypes.float32, Shape([1, 2]))
     outs = [Tensor(f"out:{n}", dtypes.float32, Shape([1, 2])) for n in (0, 1)]
     kinds = ("RELU", "NEG")
@@ -107,14 +107,14 @@ def test_signatures_with_other_names_stay_beside_those_of_tensors() -> None:
     assert set(keys_of(content, Naming.SERVING)) == {"serving_default", "encode", "decode"}
 
 
-# LiteRT with XNNPACK off is resized; what it refuses of a size, nobody has to compute.
+# LiteRT without XNNPACK is resized; sizes that it refuses are skipped.
 ROWS = {
     *("control", "conv_int8", "conv_uint8", "convolutions", "dense", "dense_int8"),
     *("dense_of_rows", "elements", "elements_int8", "float16", "gru", "lstm", "pictures"),
     *("products", "shapes", "signatures", "solids", "spectra", "tables", "transposed"),
     *("conv_by_tensor", "conv_int16", "whole_numbers", "choices", "detection"),
 }
-# One step of the whole numbers, as in each operator.
+# One quantisation step, as for each operator.
 STEPS = {"elements_int8": 0.033}
 
 
@@ -146,7 +146,7 @@ def resized(array: Any, spec: Any, rows: int) -> Any:
 
 
 def test_a_size_that_an_operator_needs_stays_as_the_file_fixes_it(tmp_path: Path) -> None:
-    """The columns of weights that are computed are known only with the batch."""
+    """Computed weights have a known number of columns only once the batch is known."""
     x = Tensor("x", dtypes.float32, Shape([3, 2]))
     w = Tensor("w", dtypes.float32, Shape([5, 2]))
     y = Tensor("y", dtypes.float32, Shape([3, 5]))
@@ -173,7 +173,7 @@ def words(name: str, *texts: bytes) -> Tensor:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_records_are_parsed(first: bool) -> None:
-    """By the options that say no more than how many keys there are.
+    """Examples are parsed with the options that have only the numbers of keys.
 
     Source of the options: TensorFlow's lite/kernels/parse_example/parse_example.cc.
     """

@@ -1,4 +1,4 @@
-"""Fewer bits: smaller files, near what float32 gives, in the types that were asked for."""
+"""Quantised files: smaller, close to float32, with the requested input and output types."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def pictures() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A classifier of digits: what fewer bits change is seen in answers that mean something."""
+    """A classifier of digits, so that the effect of fewer bits shows in real predictions."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
@@ -146,7 +146,7 @@ def test_examples_that_do_not_fit_are_refused(digits: Path) -> None:
 
 
 def test_what_a_loop_does_not_compute_has_no_range() -> None:
-    """LiteRT leaves anything in the memory of a loop's outputs that nothing takes."""
+    """LiteRT leaves the memory of unused outputs of a loop uninitialised."""
     rows = np.random.default_rng(0).standard_normal((20, 7, 5)).astype(np.float32)
     for _ in range(12):
         for size in (100, 1000, 10_000, 100_000):

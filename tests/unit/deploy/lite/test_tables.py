@@ -1,4 +1,4 @@
-"""Tables that do not change are written, and give in LiteRT what they give here."""
+"""Immutable tables are written, and LiteRT gives the results of the kernels."""
 
 from typing import Any
 

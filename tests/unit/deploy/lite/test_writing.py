@@ -1,4 +1,4 @@
-"""What a file is written of: arrays as they are, once each, and products that are made late."""
+"""The writing of a file: arrays without copies, once each, and products that are computed late."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def constant(data: Array) -> Tensor:
 
 
 def model_with(*constants: Tensor) -> Model:
-    """A file that has them, though no interpreter would run it."""
+    """A file with these weights, which no interpreter would run."""
     x = Tensor("x", dtypes.float32, Shape([1]))
     y = Tensor("y", dtypes.float32, Shape([1]))
     operator = Operator("ADD_N", [x, *constants], [y])
@@ -39,7 +39,7 @@ def model_with(*constants: Tensor) -> Model:
 
 
 def buffers_of(content: bytes) -> list[bytes]:
-    """Those that are not empty."""
+    """The buffers that are not empty."""
     return [bytes(x.list("data")) for x in parsed(content, "it").list("buffers") if x["data"]]
 
 
@@ -85,7 +85,7 @@ def test_products_of_products_are_rounded_between() -> None:
 def test_equal_numbers_are_there_once(data: Array) -> None:
     turned = constant(np.ascontiguousarray(data.T).T)
     one = Scaled(constant(data), np.ones((1, 1, 1)))
-    whole = constant(data.view(np.int32))  # other numbers, of the same bytes
+    whole = constant(data.view(np.int32))  # other values with the same bytes
     content = serialised(model_with(constant(data), turned, one, whole))
     assert buffers_of(content) == [data.tobytes()]
 
@@ -138,5 +138,5 @@ def test_weights_are_not_copied(tmp_path: Path) -> None:
         in_pieces(model).write_to(file)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # The room for them counts, though nothing is written there.
+    # The reserved space counts, although nothing is written.
     assert peak < 1.5 * size

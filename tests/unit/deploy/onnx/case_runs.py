@@ -15,7 +15,7 @@ from pinnace.functions.concrete import ConcreteFunction
 from support.opcase import OpCase, is_float
 from unit.deploy.onnx.one_op import Array, arguments, function_of, run_model
 
-# What ONNX cannot express, although every argument but the first is written into the model.
+# Reasons of cases that ONNX cannot express, although all arguments but the first are constants.
 REFUSALS = {
     "Add": "strings needs opset 20",
     "AsString": "ONNX formats numbers differently",
@@ -77,7 +77,7 @@ REFUSALS.update(
         ("SparseFillEmptyRows", "SparseReorder", "SparseReshape", "SparseToDense"), _SPARSE
     )
 )
-# Ranks that the operators are chosen by; types that nobody computes with.
+# Ranks by which operators are chosen, and dtypes without arithmetic.
 REFUSALS.update(
     dict.fromkeys(
         (
@@ -103,18 +103,18 @@ def runs_as_the_kernel(
     sizes_known: bool,
     constants: set[int],
 ) -> bool:
-    """Whether the model ran; False if it was refused, or meets a fault of ONNX Runtime.
+    """Return whether the model ran; False if it was refused, or meets a fault of ONNX Runtime.
 
     Args:
-        case: whose op is exported.
+        case: the case with the op to export.
         xs: its inputs.
         attrs: its attributes.
-        wanted: what the model must give.
-        sizes_known: whether the inputs of the model have known sizes, or only ranks.
+        wanted: the expected outputs.
+        sizes_known: whether the model's inputs have known sizes, or only ranks.
         constants: the arguments that are written into the model.
 
     Raises:
-        AssertionError: it was refused for a reason that this op has not, or gave something else.
+        AssertionError: it was refused for a reason that is not the op's, or the results differ.
     """
     function = function_of(case.op, xs, attrs, sizes_known=sizes_known, constants=constants)
     report = exported(case.op, function)
@@ -133,7 +133,7 @@ def runs_as_the_kernel(
 
 
 def exported(op: str, function: ConcreteFunction) -> ExportReport | None:
-    """The model, in the first opset that may do; None if refused for a reason of this op's."""
+    """The model, in the first opset that suffices; None if refused for a reason of this op."""
     converter = registry.find(op)
     try:
         return export(function, verify=False, opset=converter.since if converter else 18)
@@ -144,7 +144,7 @@ def exported(op: str, function: ConcreteFunction) -> ExportReport | None:
 
 
 def reasons(op: str) -> str:
-    """The pattern of what a refusal of this op may say."""
+    """The pattern of the refusals of this op."""
     converter = registry.find(op)
     declared = converter.constants if converter else ()
     own = [f"{name} must be a constant" for name in declared]
@@ -154,7 +154,7 @@ def reasons(op: str) -> str:
 
 
 def structural(case: OpCase, xs: tuple[Any, ...]) -> set[int]:
-    """The arguments that hold axes, sizes and the like: integers of another type than the first."""
+    """The arguments with axes, sizes and the like: integers of another dtype than the first."""
     arguments = case.definition.inputs
     letter = next((arg.type_attr for arg in arguments if arg.type_attr), None)
     return {
@@ -168,7 +168,7 @@ def structural(case: OpCase, xs: tuple[Any, ...]) -> set[int]:
 
 
 def meets_a_fault(op: str, xs: tuple[Any, ...], sizes_known: bool, constants: set[int]) -> bool:
-    """Whether ONNX Runtime is known to answer wrongly, or not at all: always for empty tensors."""
+    """Whether ONNX Runtime is known to fail: always for empty tensors."""
     arrays = [part for x in xs for part in (x if isinstance(x, tuple) else (x,))]
     if all(array.size for array in arrays):
         return False
@@ -177,7 +177,7 @@ def meets_a_fault(op: str, xs: tuple[Any, ...], sizes_known: bool, constants: se
     if op == "Split":
         return not sizes_known  # num_outputs of an axis of 0
     if op in {"All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"}:
-        # Axes that are fed are not reduced; the mean of nothing is 0, not NaN.
+        # Axes that are fed are not reduced; the mean of no elements is 0, not NaN.
         return 1 not in constants or (op == "Mean" and not sizes_known)
     return False
 
@@ -194,7 +194,8 @@ def assert_equal(case: OpCase, got: Array, wanted: Array) -> None:
         return
     kind = wanted.dtype
     if kind == np.float64:
-        # Many operators have no such kernel; attributes are float32, and so good are formulas.
+        # Many operators lack such a kernel; attributes, and so some formulas, have float32
+        # precision.
         kind = np.dtype(np.float32)
     eps = float(np.finfo(kind).eps if kind != dtypes.bfloat16.numpy else 2.0**-7)
     a, b = got.astype(np.float64), wanted.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Small networks, as concrete functions: what exports are tried on."""
+"""Small networks, as concrete functions, for tests of exports."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ def dense(x: Tensor, out: int) -> Tensor:
 
 
 def classifier(x: Tensor) -> Tensor:
-    """Convolution, normalisation, pooling, twice; then a dense layer."""
+    """Convolution, normalisation and pooling, twice; then a dense layer."""
     y = pool(op("Relu", normalised(conv(x, 8))))
     y = pool(op("Relu6", conv(y, 12)))
     return op("Softmax", dense(flat(y), 10))  # type: ignore[no-any-return]
@@ -85,7 +85,7 @@ def residual(x: Tensor) -> Tensor:
 
 
 def branches(x: Tensor) -> Tensor:
-    """Concat along channels, then pooling, slicing, padding."""
+    """Concat along channels, then pooling, slicing and padding."""
     y = op("ConcatV2", [conv(x, 4), conv(x, 3, 1), pool_same(x)], np.array(-1, np.int32))
     y = op("Pad", y, np.array([[0, 0], [1, 2], [0, 1], [0, 0]], np.int32))
     begin, end = np.array([0, 1, 1, 0], np.int32), np.array([0, 8, 8, 9], np.int32)
@@ -99,7 +99,7 @@ def pool_same(x: Tensor) -> Tensor:
 
 
 def segmentation(x: Tensor) -> Tensor:
-    """Down and up again; the class of every place."""
+    """A segmentation network: down and up again, with a class for each pixel."""
     y = op("Relu", conv(x, 6, stride=2))
     kernel = weights(2, 2, 5, 6, seed=8)
     sizes = op("Pack", [op("Shape", x)[0], 8, 8, 5])
@@ -109,7 +109,7 @@ def segmentation(x: Tensor) -> Tensor:
 
 
 def channel_statistics(x: Tensor) -> Tensor:
-    """Reductions that keep axes, constants of every rank, a transposition by the user."""
+    """Reductions that keep axes, constants of every rank, and a transpose."""
     y = conv(x, 5)
     centred = op("Sub", y, op("Mean", y, np.array([3], np.int32), keep_dims=True))
     y = op("Mul", centred, np.linspace(1, 2, 5).astype("f4"))
@@ -118,7 +118,7 @@ def channel_statistics(x: Tensor) -> Tensor:
 
 
 def along_time(x: Tensor) -> Tensor:
-    """A convolution along one axis, as TensorFlow makes it of one along two."""
+    """A 1-D convolution in the 2-D form of TensorFlow."""
     wide = op("ExpandDims", x, np.array(1, np.int32))
     kernel = weights(1, 3, int(x.shape[-1]), 6, seed=9)
     y = op("Conv2D", wide, kernel, strides=(1, 1, 1, 1), padding="SAME")
@@ -136,7 +136,7 @@ def pointwise(x: Tensor) -> Tensor:
 
 
 def dilated(x: Tensor) -> Tensor:
-    """A convolution with dilations as TensorFlow once made it."""
+    """A dilated convolution in TensorFlow's earlier form."""
     block = np.array([2, 2], np.int32)
     y = op("SpaceToBatchND", x, block, np.array([[2, 2], [2, 2]], np.int32))
     y = op("Conv2D", y, weights(3, 3, 3, 4), strides=(1, 1, 1, 1), padding="VALID")

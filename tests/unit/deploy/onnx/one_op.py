@@ -28,9 +28,9 @@ def function_of(
     sizes_known: bool,
     constants: set[int],
 ) -> ConcreteFunction:
-    """The op applied to arguments; those in `constants` are written into the function instead.
+    """Return a function that applies the op; arguments in `constants` become constants in it.
 
-    A complex argument is fed as its two parts, and a complex result given as such.
+    A complex argument is fed as its two parts, and a complex result is returned as such.
     """
     flat: list[Array] = []
     specs: list[TensorSpec] = []
@@ -68,7 +68,7 @@ def function_of(
 
 
 def argument(place: Any, tensors: tuple[Any, ...]) -> Any:
-    """What an op is given: a tensor, a complex one made of two, or a constant."""
+    """An argument of an op: a tensor, a complex tensor made of two, or a constant."""
     if isinstance(place, int):
         return tensors[place]
     if not isinstance(place, tuple) or not place or not isinstance(place[0], int):
@@ -94,7 +94,7 @@ def in_parts(result: Any) -> Any:
 
 
 def arguments(xs: tuple[Any, ...], constants: set[int]) -> list[Array]:
-    """The arrays that `function_of` takes."""
+    """The arrays for the inputs of `function_of`."""
     found: list[Array] = []
     for index, x in enumerate(xs):
         if index not in constants:

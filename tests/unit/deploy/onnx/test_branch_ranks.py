@@ -1,8 +1,8 @@
-"""Conditions whose branches differ in the number of axes: folded, exported as they are, or refused.
+"""Conditions whose branches differ in rank: folded, exported, or refused.
 
-An ONNX file declares how many axes each output has. Where the sizes that the file knows decide a
-condition, no If is left; where only what takes its result depends on the rank, the If stays; an
-output whose rank depends on the data is refused, with and without a sample.
+An ONNX file declares the rank of each output. If the file's known sizes decide a condition, no If
+is left; if only consumers of its result depend on the rank, the If stays; an output whose rank
+depends on the data is refused, with and without a sample.
 """
 
 from collections.abc import Callable
@@ -30,12 +30,12 @@ def concrete(function: Callable[..., Any], *specs: TensorSpec) -> ConcreteFuncti
 
 
 def halves_differ(x: Any) -> Any:
-    """Whether the second axis is odd, with float64 in between, as MobileViT asks."""
+    """Whether the second axis is odd, computed in float64, as in MobileViT."""
     size = tf.shape(x)[1]
     return tf.cast(tf.math.ceil(size / 2) * 2, tf.int32) != size
 
 
-# Decided by sizes that the file knows: what the If is in NumPy.
+# Conditions that known sizes decide, with the If in NumPy.
 def of_size(x: Any, flag: Any) -> Any:
     del flag
     return tf.cond(tf.shape(x)[1] == 3, lambda: x * 2.0, lambda: tf.reduce_sum(x, 0))
@@ -89,7 +89,7 @@ def of_a_number(x: Any, flag: Any) -> Any:
 
 
 def of_an_axis_and_itself(x: Any, flag: Any) -> Any:
-    """However many rows there are, as Funnel of transformers asks."""
+    """A comparison of a number of rows with itself, as in Funnel of transformers."""
     del flag
     rows = tf.shape(x)[0]
     y = tf.reshape(x * 2.0, [rows, 1, 3]) * 3.0 + tf.constant([1.0, 2.0, 3.0])
@@ -105,7 +105,7 @@ def of_an_axis_and_itself_in_a_function(x: Any, flag: Any) -> Any:
 
 
 def of_what_python_asks(x: Any, flag: Any) -> Any:
-    """`flag and False`, as AutoGraph writes it; and `flag or True`."""
+    """`flag and False` in AutoGraph's form; and `flag or True`."""
     never = tf.cond(flag, lambda: tf.constant(value=False), lambda: tf.identity(flag))
     always = tf.cond(flag, lambda: tf.identity(flag), lambda: tf.constant(value=True))
     y = tf.cond(never, lambda: x[0], lambda: x)
@@ -139,7 +139,7 @@ def test_a_condition_on_known_sizes_leaves_its_branch(function: Any) -> None:
     np.testing.assert_allclose(found, FOLDED[function](x), rtol=1e-5)
 
 
-# The If stays: what takes its result gives always as many axes.
+# The If stays, since the consumers of its result have a fixed rank.
 def then_reshaped(x: Any, flag: Any) -> Any:
     return tf.reshape(tf.cond(flag, lambda: x * 2.0, lambda: tf.reshape(x, [-1])), [-1, 3])
 
@@ -193,7 +193,7 @@ KEPT: dict[Callable[..., Any], Callable[[Any, bool], Any]] = {
 def test_what_gives_always_as_many_axes_is_right_in_both_branches(
     function: Any, sampled: bool | None
 ) -> None:
-    """Also of a file that was exported with a sample of the one branch."""
+    """The same for a file that was exported with a sample of one branch."""
     sample = None
     if sampled is not None:
         sample = {"x": RNG.standard_normal((3, 3)).astype("f4"), "flag": np.array(sampled)}
@@ -206,7 +206,7 @@ def test_what_gives_always_as_many_axes_is_right_in_both_branches(
             np.testing.assert_allclose(found, KEPT[function](x, flag), rtol=1e-5)
 
 
-# The rank of the output depends on the data.
+# Outputs whose rank depends on the data.
 def returned(x: Any, flag: Any) -> Any:
     return tf.cond(flag, lambda: x * 2.0, lambda: tf.reduce_sum(x, 0))
 
@@ -259,7 +259,7 @@ def test_an_output_of_one_rank_or_another_is_refused_by_the_conditions_name(
     assert "sample=" not in str(caught.value)
 
 
-# MobileViT's: the picture is made even where it is not.
+# MobileViT resizes images to even sizes.
 def made_even(x: Any) -> Any:
     sizes = tf.shape(x)
     even = [tf.cast(tf.math.ceil(sizes[axis] / 2) * 2, tf.int32) for axis in (1, 2)]
@@ -294,7 +294,7 @@ def test_pictures_of_any_size_keep_the_condition() -> None:
 def test_an_invalid_file_is_named(
     monkeypatch: pytest.MonkeyPatch, spoiled: str, words: str
 ) -> None:
-    """A converter that is wrong: the condition is a float, or a branch lacks a result."""
+    """A wrong converter: the condition is a float, or a branch lacks a result."""
 
     def float_truth(g: Any, call: Any, test: Any) -> Any:
         del call
@@ -319,7 +319,7 @@ def test_an_invalid_file_is_named(
 
 
 def test_a_sample_tells_ranks_behind_an_embedding() -> None:
-    """Funnel of transformers squeezes all axes of one that its scores have."""
+    """Funnel of transformers squeezes all axes of size 1 of its scores."""
     table = tf.Variable(RNG.standard_normal((7, 1)).astype("f4"))
     words = TensorSpec([None, None], np.int32, name="words")
     program = concrete(lambda words: tf.squeeze(table.sparse_read(words)), words)

@@ -1,4 +1,4 @@
-"""Transpositions: few, and right."""
+"""Transposes: their number, and the results."""
 
 import itertools
 from collections.abc import Hashable
@@ -14,7 +14,7 @@ from pinnace.deploy.onnx.passes.minimum_cut import SINK, SOURCE, Network
 from pinnace.framework.specs import TensorSpec
 from unit.deploy.onnx.networks import NETWORKS, conv, image, op, traced, weights
 
-# The least there can be: the input's and the output's, if they are images of several channels.
+# The least number: those of the input and the output, if they are images with several channels.
 TRANSPOSES = {
     "classifier": 1,
     "gray": 0,

@@ -1,4 +1,4 @@
-"""Files that take channels first: the same outputs for the same picture, turned."""
+"""Files with channels-first inputs: the same outputs for the transposed image."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def drawn(*sizes: int) -> Any:
 
 
 def test_tensorflows_network_takes_pictures_with_channels_first() -> None:
-    """The recorded answers are TensorFlow's."""
+    """The recorded outputs are TensorFlow's."""
     with np.load(NETWORK / "io.npz") as recorded:
         picture = recorded["001/serving_default/in/image"]
         wanted = recorded["001/serving_default/out/output_0"]
@@ -48,7 +48,7 @@ def test_tensorflows_network_takes_pictures_with_channels_first() -> None:
     assert turned.channels_first == (name,)
     (found,) = run(turned, **{name: np.moveaxis(picture, -1, 1)})
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-    # A convolution of ONNX has channels first: what it no longer waits for is the one Transpose.
+    # ONNX's convolution is channels-first, so that only the input's Transpose is saved.
     assert turned.transposes == plain.transposes - 1
 
 

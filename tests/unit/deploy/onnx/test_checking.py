@@ -1,4 +1,4 @@
-"""What is compared: inputs of several sizes, and runs that stand for others."""
+"""The inputs of the comparison: several sizes, and runs that stand for others."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ X = TensorSpec([None, 3], np.float32, name="x")
 
 
 def shapes(function: Any, spec: TensorSpec) -> list[tuple[int, ...]]:
-    """Of the inputs that are drawn."""
+    """The shapes of the inputs that are drawn."""
     program = find_program(traced(function, spec), "net")
     return [run.inputs[0].shape for run in runs_of(program, None)]
 
@@ -49,7 +49,7 @@ def test_known_sizes_are_drawn_twice() -> None:
     assert found == [(2, 3), (2, 3)]
 
 
-# A row that takes long is run alone here, and in company there.
+# A slow row runs alone here, and in a batch there.
 
 
 def runs(monkeypatch: pytest.MonkeyPatch, function: Any) -> tuple[Any, list[Any]]:
@@ -78,7 +78,7 @@ def test_rows_that_depend_on_each_other_are_run_again(monkeypatch: pytest.Monkey
 
     program, found = runs(monkeypatch, net)
     assert found[0].wide is not None
-    # The row alone gives another result than in company; the export finds that, and agrees.
+    # The row alone has another result than in a batch, in both runtimes, so that the export agrees.
     assert not np.any(found[0].outputs[0])
     assert np.any(program.run(found[0].wide)[0])
     assert export(traced(net, X)).compared["drawn"] == 1
@@ -110,7 +110,7 @@ def test_what_is_wrong_in_company_is_found(monkeypatch: pytest.MonkeyPatch, wron
 
 
 def test_what_weights_lose_beside_large_numbers_is_allowed_and_no_more() -> None:
-    """A mask that is not 0 and 1 adds thousands to a score, and takes its last digits."""
+    """A mask other than 0 and 1 adds thousands to a score, which loses its last digits."""
     weights = Variable(np.linspace(0.5, 2, 4000).astype("f4"))
 
     def net(mask: Tensor) -> Any:
@@ -129,7 +129,7 @@ def test_what_weights_lose_beside_large_numbers_is_allowed_and_no_more() -> None
     np.testing.assert_array_equal(weights.numpy()[[0, -1]], [0.5, 2])
 
 
-# The reference.
+# Reference.
 
 
 def test_a_reference_leaves_settings_as_they_were() -> None:

@@ -104,7 +104,7 @@ def test_a_loop_runs_as_often_as_it_should(number: int, kind: str) -> None:
     report = export(traced(net, X, COUNT), sample=sample)
     assert report.op_counts["Loop"] == 1
     loop = next(node for node in report.model.graph.node if node.op_type == "Loop")
-    # How often is known before when the test is `i < n`: then nothing else is carried.
+    # A test `i < n` gives the trip count in advance: no condition is carried.
     assert bool(loop.input[1]) == (kind == "NotEqual")
 
 
@@ -160,7 +160,7 @@ def test_a_convolution_in_a_branch_is_laid_out_there() -> None:
         export(traced(net, image(), FLAG), sample={"image": picture, "flag": np.array(flag)})
 
 
-# Loops as AutoGraph writes them.
+# Loops in AutoGraph's form.
 
 ROWS = TensorSpec([None, 3], np.float32, name="x")
 
@@ -290,7 +290,7 @@ def test_what_comes_behind_a_refused_op_is_refused_too_and_ends_in_no_other_erro
 
 
 def test_branches_too_deep_for_a_file_are_refused_with_advice() -> None:
-    """As `tfp.math.log_cumsum_exp`: a recursion by halves, a branch for each of 31 bits."""
+    """A recursion by halves with a branch for each of 31 bits, as in `tfp.math.log_cumsum_exp`."""
 
     def nested(x: Any, depth: int) -> Any:
         if not depth:

@@ -1,4 +1,4 @@
-"""Every case of every op that has a converter: the model computes what the kernel does."""
+"""Every case of every op with a converter: the model's results are the kernel's."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from unit.deploy.onnx.case_runs import reasons, runs_as_the_kernel, structural
 
 CASES = [case for case in all_cases() if case.op in registry.converters()]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
-# Sessions take milliseconds: a third of the examples that other claims get.
+# Creating a session takes milliseconds, hence a third of the usual number of examples.
 few = settings(max_examples=max(3, settings().max_examples // 3))
 
 

@@ -1,4 +1,4 @@
-"""What is compared beside random numbers, and inputs of models that do not take any numbers."""
+"""Inputs of the comparison besides random numbers, and inputs of models that refuse those."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_a_converter_that_loses_rows_is_found(
     report = exported(program, spec(shape))
     assert report.compared[kind] >= 1
     assert report.compared["drawn"] >= 1
-    monkeypatch.setattr(loops, "_is_full", lambda *_: True)  # as it was once
+    monkeypatch.setattr(loops, "_is_full", lambda *_: True)  # the earlier behaviour
     with pytest.raises(errors.InternalError, match="has shape"):
         exported(program, spec(shape))
 

@@ -1,4 +1,4 @@
-"""Numbers at the edges of their types: zeros with a sign, infinities, integers that wrap."""
+"""Numbers at the limits of their types: signed zeros, infinities, integers that wrap."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_integers_wrap_and_are_not_rounded(
     report = export(function.get_concrete_function())
     x = LARGE.astype(kind)
     if kind is np.int64:
-        x = x * (2**31 + 1) + 1  # beyond the whole numbers that float64 has
+        x = x * (2**31 + 1) + 1  # beyond the integers of float64
     (got,) = run_model(report, [x])
     axes = tuple(axis) if isinstance(axis, list) else axis
     with np.errstate(over="ignore"):

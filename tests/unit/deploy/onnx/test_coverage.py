@@ -1,4 +1,4 @@
-"""Every op is converted, or says why it is not."""
+"""Every op has a converter, or a reason why not."""
 
 import importlib
 import pkgutil

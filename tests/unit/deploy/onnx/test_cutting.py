@@ -1,4 +1,4 @@
-"""Models of strings: cut where these have become numbers, or refused with a reason."""
+"""Models of strings: cut where the strings become numbers, or refused with a reason."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ TEXTS = ["The cat sat, on THE mat!", "", "größer Katze\tcat", "\0 mat"]
 
 
 def classifier(**options: Any) -> Any:
-    """Texts to two numbers."""
+    """A function of strings that returns two numbers."""
     tf.keras.utils.set_random_seed(3)
     texts = tf.keras.Input((1,), dtype="string", name="text")
     layer = tf.keras.layers.TextVectorization(vocabulary=["the", "cat", "mat"], **options)
@@ -39,7 +39,7 @@ def function(body: Any, *specs: TensorSpec) -> Any:
 
 
 def numbers(folder: Path, texts: Any, name: str = "text") -> dict[str, Any]:
-    """What the copied files make of texts, in a process that has nothing else."""
+    """The values that the copied tokenizer computes from texts, in a process without packages."""
     (path,) = folder.glob("*.tokenizer.json")
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(folder / "tokenizer.py"), str(path)],
@@ -133,7 +133,7 @@ def test_other_inputs_stay(tmp_path: Path) -> None:
         TensorSpec([None], "string", name="tags"),
     ]
     report = export(function(body, *specs), tmp_path / "model.onnx", cut_strings=True)
-    # The tags are handed on, so that ONNX has them as well.
+    # The tags are passed on, so that the ONNX file has them as well.
     assert set(report.inputs) == {"price", "tags", "title_ids", "tags_ids"}
     titles, tags = ["a", "größe"], ["x", ""]
     given = Tokenizer.load(str(tmp_path / "model.tokenizer.json"))(title=titles, tags=tags)
@@ -159,7 +159,7 @@ def test_other_inputs_stay(tmp_path: Path) -> None:
 )
 def test_what_a_tokenizer_has_not_is_refused(tmp_path: Path, body: Any, message: str) -> None:
     found = function(body, TensorSpec([None], "string", name="x"))
-    if message == ".":  # ONNX has it
+    if message == ".":  # ONNX has this expression
         with pytest.raises(InvalidArgumentError, match="nothing to cut"):
             export(found, tmp_path / "model.onnx", cut_strings=True)
     else:

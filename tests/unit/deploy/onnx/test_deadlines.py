@@ -1,4 +1,4 @@
-"""Models are run on inputs that were drawn: a loop that never ends is ended."""
+"""Models run on random inputs with a time limit, since a loop may not end."""
 
 import threading
 from typing import Any
@@ -18,7 +18,7 @@ N = TensorSpec([], np.int32, name="n")
 
 
 def halved(n: Any) -> Any:
-    """Ends for even numbers only."""
+    """A loop that ends for even numbers only."""
     return tf.while_loop(lambda m: tf.not_equal(m % 2, 0), lambda m: [m + 2], [n])[0]
 
 

@@ -1,4 +1,4 @@
-"""Values at the edges: casts out of range, ties of bfloat16, indices that come twice, no rows."""
+"""Edge values: casts out of range, ties of bfloat16, repeated indices, no rows."""
 
 import functools
 import math
@@ -51,7 +51,7 @@ def test_what_no_integer_is_near_becomes_the_least(source: str, target: str, x: 
     limits = np.iinfo(target)
     with np.errstate(all="ignore"):
         narrow = x.astype(tf.as_dtype(source).numpy).astype(np.float64).tolist()
-    # Measured of TensorFlow 2.21, in scalars and in vectors alike.
+    # Measured with TensorFlow 2.21, for scalars and vectors.
     wanted = [
         int(number)
         if math.isfinite(number) and limits.min <= int(number) <= limits.max
@@ -89,7 +89,7 @@ def test_digits_that_are_cut_off_are_refused() -> None:
         export(traced(net, TensorSpec([None], np.float32, name="x")))
 
 
-# Indices that come twice, and segments without rows.
+# Repeated indices, and segments without rows.
 
 Reduction = Callable[[Any, Any], Any]
 
@@ -106,7 +106,7 @@ SCATTERS: dict[str, Reduction] = {
     "TensorScatterMax": np.maximum,
     "TensorScatterMin": np.minimum,
 }
-small = st.integers(-9, 9).map(float)  # whose sums are exact in any order
+small = st.integers(-9, 9).map(float)  # their sums are exact in any order
 
 
 def rows(count: int) -> st.SearchStrategy[Array]:
@@ -136,7 +136,7 @@ def test_every_update_of_a_place_counts(
 
 
 LEAST, MOST = np.finfo(np.float32).min, np.finfo(np.float32).max
-# What a segment without rows is, and how rows are joined.
+# The value of an empty segment, and the function that reduces rows.
 SEGMENTS: dict[str, tuple[float, Reduction]] = {
     "SegmentSum": (0, operator.add),
     "SegmentProd": (1, operator.mul),

@@ -1,4 +1,4 @@
-"""The table of kernels against the ONNX Runtime that is installed."""
+"""The table of kernels agrees with the installed ONNX Runtime."""
 
 import numpy as np
 import onnx

@@ -50,7 +50,7 @@ def function_results(function: Any, specs: dict[str, TensorSpec]) -> list[str]:
 
 
 class Model:
-    """What a Keras model shows of itself."""
+    """The part of a Keras model that `export` uses."""
 
     def __init__(self, **signatures: ConcreteFunction) -> None:
         self.given = signatures
@@ -63,7 +63,7 @@ def exported(**options: Any) -> ExportReport:
     return export(traced(classifier, image()), **options)
 
 
-# What comes out.
+# Results.
 
 
 def test_the_file_is_what_was_reported(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_bfloat16_is_rounded_where_the_program_rounds() -> None:
     assert report.largest_difference == 0
 
 
-# What is refused.
+# Refusals.
 
 
 def refused(function: Any, *specs: TensorSpec) -> str:
@@ -381,7 +381,7 @@ def test_other_objects_are_refused(thing: Any) -> None:
         export(thing)
 
 
-# Comparing.
+# Comparison.
 
 
 def test_inputs_can_be_given() -> None:

@@ -1,4 +1,4 @@
-"""The file on disk: whole or not there, small in memory while it is made, its weights aside."""
+"""The file on disk: complete or absent, written with little memory, weights in a second file."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ SIZES = (4096, 4096)  # of a weight of 64 MiB
 
 
 class Product(tf.Module):
-    """x @ w, both in a file of one large weight."""
+    """x @ w, with one large weight."""
 
     def __init__(self, inner: int, outer: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ def hidden(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
 
-# Weights aside.
+# Weights in a second file.
 
 
 def test_weights_can_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_weights_aside_need_a_path() -> None:
         export(traced(classifier, image()), external_data=True)
 
 
-# Whole or not there.
+# Complete or absent.
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
 def test_no_more_memory_than_for_the_weights_twice_is_needed(
     tmp_path: Path, large: Path, aside: str
 ) -> None:
-    # Not getrusage: it counts what the parent held when this process began.
+    # getrusage would include the memory of the parent when this process began.
     program = (
         "import re, sys\n"
         "from pathlib import Path\n"
@@ -180,6 +180,6 @@ def test_no_more_memory_than_for_the_weights_twice_is_needed(
         check=True,
     )
     weights = 4 * SIZES[0] * SIZES[1]
-    # Once as they are read, for who overwrites the model must not change them, and once as ONNX
-    # Runtime maps the file.
+    # Once as read from the model, which may be overwritten meanwhile, and once as ONNX Runtime maps
+    # the file.
     assert int(done.stdout) <= 2 * weights + 110e6

@@ -1,4 +1,4 @@
-"""Decision forests as ONNX's trees give what the forest gives, missing values included."""
+"""Decision forests in ONNX give the forest's results, including missing values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_files_of_ydf_are_written_and_give_the_answers_of_tensorflow(
 
 
 def written(folder: Path, conditions: list[dict[str, Any]]) -> None:
-    """Two trees of boosted regression: a chain of the conditions, and a leaf."""
+    """Two trees of a boosted regression: a chain of conditions, and a leaf."""
     types = proto.DataColumn
     nodes = [proto.ForestNode(condition=one) for one in conditions]
     chain: list[Any] = []
@@ -146,7 +146,7 @@ def test_each_condition_is_that_of_the_forest(
         (a, b, t, c)
         for a in grid
         for b in grid
-        if not (np.isinf(a) and np.isinf(b))  # their sum is no number
+        if not (np.isinf(a) and np.isinf(b))  # their sum is NaN
         for t in (0.0, 1.0, np.nan)
         for c in (-1, 0, 1, 3, 4, 5, -7)
     ]
@@ -158,7 +158,7 @@ def test_each_condition_is_that_of_the_forest(
     }
     wanted = ask(*(tf.constant(x) for x in feeds.values())).numpy()
     (found,) = session(tmp_path / "forest.onnx").run(None, feeds)
-    # A sum that is infinite is told from one that is missing by the forest alone.
+    # Only the forest distinguishes infinite sums from missing ones.
     finite = (
         ~np.isinf(columns[:, :2]).any(axis=1) if any("sum" in n for n in names) else slice(None)
     )

@@ -1,4 +1,4 @@
-"""Formulas that are one operator, whichever way they are written."""
+"""Formulas that become one operator, in all their forms."""
 
 import itertools
 from collections.abc import Callable
@@ -21,7 +21,7 @@ few = settings(max_examples=max(3, settings().max_examples // 5))
 
 
 def exported(function: Callable[..., Any], *specs: TensorSpec, opset: int = 18) -> ExportReport:
-    """Compared with pinnace's own outputs."""
+    """Export a function, which compares the file with pinnace's outputs."""
     return export(traced(function, *specs), opset=opset, ir_version=IR[opset])
 
 
@@ -63,7 +63,7 @@ def test_gelu_by_the_complementary_error_function() -> None:
         return 0.5 * x * tf.math.erfc(-x * np.float32(np.sqrt(0.5)))
 
     assert counts(function, 20) == {"Gelu": 1}
-    # ONNX Runtime knows the form with Erf as one kernel; the tail of erfc is not needed for it.
+    # ONNX Runtime has a kernel for the form with Erf, so that erfc's precision is not needed.
     assert "Exp" not in counts(function, 18)
 
 
@@ -215,7 +215,7 @@ def test_attention_is_one_operator_where_there_is_one(mask: str) -> None:
     assert "Attention" not in older
 
 
-# Products of more axes.
+# Products of higher rank.
 
 
 def test_a_dense_layer_of_sequences_is_a_product() -> None:
@@ -245,7 +245,7 @@ def test_rows_that_get_other_axes_are_not_taken_for_the_old_ones() -> None:
     assert report.op_counts["Reshape"] == 2
 
 
-# What ONNX Runtime gets wrong.
+# Cases that ONNX Runtime computes wrongly.
 
 
 def test_zeros_around_a_pool_stay_zeros() -> None:

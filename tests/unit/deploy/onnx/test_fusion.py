@@ -1,4 +1,4 @@
-"""Neighbours that become one operator."""
+"""Consecutive operators that become one."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_constants_go_into_a_matrix_product(after: Any) -> None:
     "after",
     [
         lambda y: op("RealDiv", np.float32(1), y),
-        lambda y: op("Mul", y, np.ones((3, 1, 5), "f4")),  # it widens the result
+        lambda y: op("Mul", y, np.ones((3, 1, 5), "f4")),  # broadcasts the result
         lambda y: op("Mul", y, np.float32(np.inf)),
     ],
 )
@@ -123,7 +123,7 @@ def test_sizes_are_not_cast_to_and_fro() -> None:
         rows = op("StridedSlice", sizes, begin, end, step, shrink_axis_mask=1)
         return op("Reshape", x, op("Pack", [rows, np.int32(2), np.int32(3), np.int32(1)]))
 
-    # One of several unknown sizes is asked for, in int64 from end to end.
+    # One of several unknown sizes is used, in int64 throughout.
     assert "Cast" not in kinds(net, ROWS)
 
 
@@ -160,7 +160,7 @@ def test_ones_and_zeros_do_nothing(idle: Any) -> None:
     [
         lambda y: op("Sub", np.float32(0), y),
         lambda y: op("RealDiv", np.float32(1), y),
-        lambda y: op("Mul", y, np.ones((2, 1, 6), "f4")),  # it widens the result
+        lambda y: op("Mul", y, np.ones((2, 1, 6), "f4")),  # broadcasts the result
     ],
 )
 def test_others_do_something(busy: Any) -> None:

@@ -1,4 +1,4 @@
-"""SavedModels that TensorFlow wrote: ONNX Runtime gives what TensorFlow gave."""
+"""SavedModels that TensorFlow wrote: ONNX Runtime gives TensorFlow's results."""
 
 import functools
 from pathlib import Path
@@ -14,7 +14,7 @@ from pinnace.framework.errors import UnimplementedError
 from unit.deploy.onnx.one_op import Array
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "saved_models"
-# Model, signature -> the most transpositions there may be.
+# Model, signature -> the most transposes.
 EXPORTED = {
     ("autograph_flow", "branches"): 0,
     ("autograph_flow", "loops"): 0,
@@ -22,7 +22,7 @@ EXPORTED = {
     ("dtypes", "floats"): 0,
     ("dtypes", "ints"): 0,
     ("keras_cnn", "serving_default"): 2,
-    ("keras_gru", "serving_default"): 6,  # of two directions, one with a mask
+    ("keras_gru", "serving_default"): 6,  # two directions, one with a mask
     ("keras_lstm", "serving_default"): 2,
     ("keras_mlp", "serving_default"): 0,
     ("keras_separable", "serving_default"): 2,
@@ -48,7 +48,7 @@ def exported(model: str, signature: str) -> ExportReport:
 
 
 def recorded(model: str, signature: str) -> list[tuple[dict[str, Array], dict[str, Array]]]:
-    """Inputs and outputs, in the order in which TensorFlow ran them."""
+    """Inputs and outputs, in TensorFlow's order."""
     cases: dict[str, tuple[dict[str, Array], dict[str, Array]]] = {}
     with np.load(GOLDEN / model / "io.npz") as archive:
         for key in archive.files:
@@ -121,7 +121,7 @@ def test_a_recurrent_layer_is_one_operator() -> None:
 
 @pytest.mark.parametrize(("model", "signature"), [("counter", "update"), ("trainer", "step")])
 def test_what_is_assigned_goes_in_and_comes_out(model: str, signature: str) -> None:
-    # A step of training: gradients, an optimizer, random numbers of a seed that moves on.
+    # A training step: gradients, an optimizer, random numbers with a changing seed.
     found = export(GOLDEN / model / "model", signature=signature)
     kept = [name for name in found.inputs if name.startswith("state_in_")]
     left = [name for name in found.outputs if name.startswith("state_out_")]

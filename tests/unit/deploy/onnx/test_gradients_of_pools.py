@@ -1,4 +1,4 @@
-"""Gradients of poolings in ONNX: models that explain others, and equal maxima."""
+"""Gradients of poolings in ONNX: saliency models, and equal maxima."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def answer(function: Any, x: Any, path: Path) -> Any:
 
 
 def gradient(x: Any, size: int, stride: int, padding: str) -> Any:
-    weights = tf.range(1.0, 7.0)  # each window counts otherwise
+    weights = tf.range(1.0, 7.0)  # each window has another weight
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.cast(tf.nn.max_pool2d(x, size, stride, padding), tf.float32)
@@ -32,11 +32,11 @@ def gradient(x: Any, size: int, stride: int, padding: str) -> Any:
 def test_of_equal_maxima_the_first_has_the_gradient(
     dtype: str, padding: str, tmp_path: Path
 ) -> None:
-    """Rows of TensorFlow: windows of 2 that overlap, over numbers of which most are equal."""
+    """TensorFlow's values for overlapping windows of 2, most of whose elements are equal."""
     x = np.zeros((1, 3, 4, 1), dtype)
     x[0, 1, 1] = 1
     found = answer(lambda x: gradient(x, 2, 1, padding), x, tmp_path / "m.onnx")
-    # The largest is in four windows, of weights 1, 2, 4, 5; of the others' zeros the first counts.
+    # The largest is in four windows, with weights 1, 2, 4, 5; in others the first zero counts.
     wanted = np.zeros((3, 4))
     wanted[1, 1] = 12
     wanted[0, 2], wanted[1, 2] = 3, 6

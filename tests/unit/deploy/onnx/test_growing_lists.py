@@ -1,4 +1,4 @@
-"""Lists that a loop fills in any order, with elements of unknown sizes: the first tells them."""
+"""Lists that a loop fills in any order, with elements of unknown size until the first write."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ ROWS = tf.TensorSpec([None, None, 3], tf.float32, "x")
 
 
 def backwards(x: Any) -> Any:
-    """As `tf.scan(..., reverse=True)`: sums from the last step on."""
+    """Sums from the last step on, like `tf.scan(..., reverse=True)`."""
     steps = tf.transpose(x, [1, 0, 2])
     count = tf.shape(steps)[0]
     sums = tf.TensorArray(tf.float32, count)
@@ -39,7 +39,7 @@ def test_a_list_is_filled_from_its_end() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int64", "bool"])
 def test_every_second_element_is_written_and_read_again(dtype: str) -> None:
-    """The others are zeros; what was written is read in later iterations."""
+    """Elements not written are zeros; those written are read in later iterations."""
 
     def spread(x: Any) -> Any:
         count = tf.shape(x)[0]
@@ -64,7 +64,7 @@ def test_every_second_element_is_written_and_read_again(dtype: str) -> None:
 
 
 def test_a_list_in_a_loop_in_a_loop() -> None:
-    """Both lists grow: the sizes of the inner one's elements are the outer one's too."""
+    """Both lists grow, and the inner one's elements have the sizes of the outer one's."""
 
     def table(x: Any) -> Any:
         count = tf.shape(x)[0]

@@ -1,4 +1,4 @@
-"""Exports with shapes that the model does not tell, and with switches that nobody feeds."""
+"""Exports with shapes that the model does not have, and with switches that are not fed."""
 
 import math
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_a_shape_that_the_model_cannot_take_names_the_node() -> None:
 
 
 def test_inputs_of_many_unknown_axes_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One size may be that of four axes: of 224 it would be ten thousand million numbers."""
+    """One size may be that of four axes: 224 for each would be 2.5e9 elements."""
     drawn: list[int] = []
     draw = samples.normal
 

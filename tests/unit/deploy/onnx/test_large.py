@@ -1,4 +1,4 @@
-"""A model beyond what one file can hold, at full size: two gigabytes of weights, and some more."""
+"""A model beyond the limit of one file, at full size: more than two gigabytes of weights."""
 
 import json
 import os
@@ -24,7 +24,7 @@ BYTES = ROWS * COLUMNS * 4  # 2.18e9
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A table of rows; each begins with its number."""
+    """A table of rows that begin with their numbers."""
     folder = tmp_path_factory.mktemp("large") / "model"
     values = np.zeros((ROWS, COLUMNS), np.float32)
     values[:, 0] = np.arange(ROWS)
@@ -43,13 +43,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[Path]:
-    """Where to export to; what was written is gone afterwards."""
+    """The path to export to, whose folder is removed afterwards."""
     yield tmp_path / "m.onnx"
     shutil.rmtree(tmp_path)
 
 
 def test_weights_of_two_gigabytes_stand_beside_the_model(model: Path, target: Path) -> None:
-    # The parent's memory counts towards a child's peak: a small process stands between them.
+    # The parent's memory counts towards a child's peak, so a small process starts the export.
     program = (
         "import json, os, subprocess, sys\n"
         "child = subprocess.Popen(sys.argv[1:])\n"

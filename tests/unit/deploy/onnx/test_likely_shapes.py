@@ -1,4 +1,4 @@
-"""An input of unknown rank is refused with the shape that the op behind it needs; it exports."""
+"""An input of unknown rank is refused with the shape that its op needs, which then exports."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Random numbers, Fourier transforms, pictures, sparse and ragged tensors: in programs."""
+"""Random numbers, Fourier transforms, images, sparse and ragged tensors, in whole functions."""
 
 import functools
 from collections.abc import Callable
@@ -35,7 +35,7 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], float]] = {
     ),
     "shuffled": (lambda s: tf.random.experimental.stateless_shuffle(tf.range(11), s), 0),
     "split": (lambda s: tf.random.experimental.stateless_split(s, 3), 0),
-    # Drawn again until they fit: with the same words, so the same numbers, to the last places.
+    # Drawn by rejection with the same random words, so equal up to the last bits.
     "truncated": (lambda s: tf.random.stateless_truncated_normal([33, 3], s), 1e-6),
     "truncated doubles": (
         lambda s: tf.random.stateless_truncated_normal([33], s, dtype=tf.float64),
@@ -139,7 +139,7 @@ def test_pictures_between_convolutions_are_not_transposed(method: str, antialias
     def net(x: Any) -> Any:
         return conv(tf.image.resize(conv(x, 4), [11, 5], method, antialias=antialias), 3)
 
-    # The input's and the output's.
+    # The transposes of the input and the output.
     assert export(traced(net, image())).transposes == 2
 
 
@@ -153,7 +153,7 @@ NEW_SIZE = TensorSpec([2], np.int32, name="size")
 
 @functools.cache
 def resizer(method: str, antialias: bool) -> Any:
-    """A session that resizes pictures of any size to any size."""
+    """A session that resizes images from any size to any size."""
 
     def net(x: Any, size: Any) -> Any:
         return tf.image.resize(x, size, method, antialias=antialias)
@@ -175,7 +175,7 @@ def test_pictures_of_any_size_become_what_the_kernel_makes(
     wanted = np.asarray(tf.image.resize(x, new, method, antialias=antialias))
     if wanted.shape == x.shape and sizes[:2] == sizes[2:]:
         wanted = x  # the kernel copies it, the model computes it
-    # Where bilinear points stand ONNX Runtime computes in its own way: to 70 * 2 ** -23.
+    # ONNX Runtime computes the positions of bilinear points differently, by up to 70 * 2 ** -23.
     allowed = {"nearest": 0.0, "bilinear": 1e-4}.get(method, 1e-5)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=allowed)
 
@@ -187,7 +187,7 @@ def test_pictures_of_any_size_between_convolutions_are_not_transposed(method: st
         size = op("Shape", y)[1:3] * 2 - 1
         return conv(tf.image.resize(y, size, method, antialias=True), 3)
 
-    # The input's and the output's; the matrix of the columns is another.
+    # The transposes of the input and the output; another is that of the columns' matrix.
     spec = TensorSpec([None, None, None, 2], np.float32, name="image")
     assert export(traced(net, spec)).transposes == 2 + (method != "nearest")
 
@@ -205,7 +205,7 @@ def test_a_transposed_convolution_of_any_size_needs_no_sizes() -> None:
     assert export(model).op_counts == {"ConvTranspose": 1, "Transpose": 2}
 
 
-# The parts of sparse and ragged tensors.
+# Components of sparse and ragged tensors.
 
 PLACES = TensorSpec([None, 2], np.int64, name="places")
 VALUES = TensorSpec([None], np.float32, name="values")
@@ -265,7 +265,7 @@ def test_one_resize_behind_another_is_loaded(method: str) -> None:
         return tf.image.resize(tf.image.resize(x, [32, 16]), [64, 48], method)
 
     spec = TensorSpec([None, 16, 16, 3], np.float32, name="image")
-    found = export(traced(net, spec))  # ONNX Runtime loads it and gives the same numbers
+    found = export(traced(net, spec))  # compared with ONNX Runtime
     assert found.op_counts["Resize"] == 2
 
 
@@ -276,10 +276,10 @@ def test_one_resize_behind_another_of_unknown_sizes_is_no_resize(method: str) ->
         return tf.image.resize(tf.image.resize(x, size // 2 + 1), size * 2 // 3 + 1, method)
 
     found = export(traced(net, TensorSpec([None, None, None, 3], np.float32, name="image")))
-    assert "Resize" not in found.op_counts  # at no exact scale ONNX Runtime rounds otherwise
+    assert "Resize" not in found.op_counts  # rounded differently unless the scale is an integer
 
 
-# Whole numbers beyond their types: they wrap, as NumPy's do.
+# Integers beyond their types wrap, as NumPy's do.
 
 _ROWS = np.array([[100, 100, 3], [90, 110, 77], [99, 5, 101], [120, 117, 119], [123, 125, 127]])
 
@@ -347,6 +347,6 @@ def test_strings_are_joined_along_axes(axes: list[int], keep: bool) -> None:
     x = np.array([[["a", "1 2"], ["", "é"], ["c", "d"]]] * 2, object)
     session = open_session(report.model.SerializeToString())
     (got,) = session.run(None, {session.get_inputs()[0].name: x})
-    # The axis that is named first goes fastest.
+    # The axis named first is the innermost.
     wanted = np.asarray(join(tf.constant(x)))
     assert np.ravel(got).tolist() == [text.decode() for text in np.ravel(wanted)]

@@ -1,4 +1,4 @@
-"""Loops that end before a TensorArray is full: the rest is zeros, in the file as well."""
+"""Loops that end before a TensorArray is full: the rest is zeros, also in the file."""
 
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +79,7 @@ def a_loop_behind(x: Any, n: Any) -> Any:
 
 
 def nested(x: Any, n: Any) -> Any:
-    """A triangle."""
+    """A triangular matrix, built by an inner loop."""
     outer = rows_of(x, [6])
     for i in tf.range(n):
         inner = tf.TensorArray(tf.float32, 6, element_shape=[])
@@ -90,7 +90,7 @@ def nested(x: Any, n: Any) -> Any:
 
 
 def only_one(x: Any, n: Any) -> Any:
-    """The last of all, zero if there is none: Keras keeps it in an array of one."""
+    """The last element, zero if there is none, in an array of one element as Keras keeps it."""
     rows = tf.TensorArray(tf.float32, 1, element_shape=[], clear_after_read=False)
     for i in tf.range(n):
         rows = rows.write(0, x[i])

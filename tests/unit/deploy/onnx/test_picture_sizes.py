@@ -1,4 +1,4 @@
-"""Bilinear resizing of pictures of usual sizes: ONNX Runtime rounds their places otherwise."""
+"""Bilinear resizing of images of usual sizes, whose positions ONNX Runtime rounds differently."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ def test_ranks_of_values_inside_are_told_by_a_sample(function: Any) -> None:
 @pytest.mark.parametrize("sizes", [(10, 4), (256, 224), (10, 3)])
 @pytest.mark.parametrize("before_it", [False, True])
 def test_channels_are_scaled_and_not_columns(sizes: tuple[int, int], before_it: bool) -> None:
-    """As image processors do it; of three columns there are as many as of channels."""
+    """Scales channels like image processors; 3 columns are as many as channels."""
     before, after = sizes
     scale, shift = (np.array(part, np.float32) for part in ([0.5, 2.0, 4.0], [0.1, -1.0, 3.0]))
 

@@ -1,4 +1,4 @@
-"""Where a file has to run: it does, or there is none."""
+"""Profiles: a file is written only if it runs on all of their platforms."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Numbers that a model draws without a seed: refused, or drawn by ONNX Runtime where allowed."""
+"""Numbers drawn without a seed: refused, or drawn by ONNX Runtime if allowed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def concrete(function: Any, *specs: Any) -> Any:
     return tf.function(function, input_signature=list(specs)).get_concrete_function()
 
 
-# Name -> function, least, largest, mean, deviation.
+# Name -> function, minimum, maximum, mean, standard deviation.
 DRAWS = {
     "uniform": (lambda s: tf.random.uniform(s, 2.0, 5.0), 2, 5, 3.5, 3 / 12**0.5),
     "normal": (lambda s: tf.random.normal(s, 3.0, 2.0), -9, 15, 3, 2),
@@ -42,7 +42,7 @@ DRAWS = {
     "integers": (lambda s: tf.random.uniform(s, -3, 4, tf.int64), -3, 3, 0, 2),
     "half": (lambda s: tf.random.uniform(s, dtype=tf.float16), 0, 1, 0.5, 1 / 12**0.5),
     "double": (lambda s: tf.random.normal(s, dtype=tf.float64), -6, 6, 0, 1),
-    # Two draws that look alike are two.
+    # Two draws with equal arguments are different.
     "two": (lambda s: tf.random.uniform(s) - tf.random.uniform(s), -1, 1, 0, 1 / 6**0.5),
 }
 

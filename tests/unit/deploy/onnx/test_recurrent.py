@@ -1,4 +1,4 @@
-"""Recurrent layers: one operator each, whatever the options; a loop where there is none."""
+"""Recurrent layers: one operator each, with any options; otherwise a loop."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from unit.deploy.onnx.one_op import Array, run_model
 
 KINDS = {"LSTM": layers.LSTM, "GRU": layers.GRU, "RNN": layers.SimpleRNN}
 every_kind = pytest.mark.parametrize("kind", KINDS)
-# Every example exports a model and opens two sessions.
+# Every example exports a model and creates two sessions.
 few = settings(max_examples=max(3, settings().max_examples // 10))
 UNITS, COLUMNS = 3, 4
 
@@ -33,7 +33,7 @@ def recurrent(report: ExportReport) -> dict[str, int]:
 
 
 def assert_as_the_model(report: ExportReport, model: Any, *xs: Array) -> None:
-    """ONNX Runtime and the eager layers, which run step after step, agree."""
+    """ONNX Runtime agrees with the eager layers, which run step by step."""
     results = run_model(report, list(xs))
     wanted = model(*[tf.constant(x) for x in xs]) if len(xs) == 1 else model(list(xs))
     wanted = wanted if isinstance(wanted, (list, tuple)) else [wanted]
@@ -177,7 +177,7 @@ def test_a_cell_of_ones_own_stays_a_loop() -> None:
 @every_kind
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_precisions_stay_a_loop(kind: str, dtype: str) -> None:
-    # ONNX Runtime has recurrent operators of float32 alone.
+    # ONNX Runtime has recurrent operators for float32 only.
     layer = KINDS[kind](UNITS, dtype=dtype, recurrent_initializer="glorot_uniform")
     model = network(layer, dtype=dtype)
     assert recurrent(export(model)) == {"Loop": 1}

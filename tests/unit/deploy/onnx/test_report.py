@@ -1,4 +1,4 @@
-"""Reports: what was done, which runtimes take the file, and why there is none."""
+"""Reports: the file, the runtimes that accept it, or the reasons of a refusal."""
 
 import json
 from pathlib import Path
@@ -112,7 +112,7 @@ def test_a_report_in_another_form_is_refused_before_any_work(tmp_path: Path) -> 
 def model_of(
     kinds: str, dtype: int = TensorProto.FLOAT, opset: int = 18, ir_version: int = 8, **shape: Any
 ) -> onnx.ModelProto:
-    """A chain of operators; only names and types are looked at."""
+    """A chain of operators, of which only names and types matter."""
     nodes = [
         helper.make_node(kind, [f"v{i}"], [f"v{i + 1}"]) for i, kind in enumerate(kinds.split())
     ]

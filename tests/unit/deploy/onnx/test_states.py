@@ -30,7 +30,7 @@ def test_a_counter() -> None:
 
     report = export(step.get_concrete_function(X))
     assert names(report) == (["x", "state_in_count"], ["output_0", "state_out_count"])
-    assert count.numpy() == 5  # the comparison ran on values of its own
+    assert count.numpy() == 5  # the comparison ran on copies
     y, after = run_model(report, [np.ones((2, 3), np.float32), np.array(7, np.int32)])
     assert after == 9
     np.testing.assert_array_equal(y, np.full((2, 3), 9, np.float32))

@@ -1,4 +1,4 @@
-"""Files written weight by weight: every reader finds the message that was meant."""
+"""Files written weight by weight: every parser reads the intended message."""
 
 import io
 import tempfile
@@ -24,7 +24,7 @@ KINDS = [np.float32, np.float64, np.float16, np.int64, np.int8, np.uint8, np.boo
 
 
 def skeleton(names: list[str]) -> onnx.ModelProto:
-    """A message that takes every weight once."""
+    """A message with every weight once."""
     nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in names]
     graph = helper.make_graph(nodes, "all", [], [])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)

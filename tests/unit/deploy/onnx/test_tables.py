@@ -1,4 +1,4 @@
-"""Tables: LabelEncoder, to values or to their places."""
+"""Tables as LabelEncoder, to values or to their indices."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Arrays of tensors of TensorFlow 1: in models that it wrote, and in programs of their ops."""
+"""TensorArrays of TensorFlow 1: in models that it wrote, and in functions of their ops."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def ref(function: Any, *specs: TensorSpec) -> FunctionRef:
 
 
 def looped(step: Any, count: Any, handle: Any, flow: Any, x: Any) -> Any:
-    """The flow behind a loop over 0 .. count - 1 with `step(i, handle, flow, x) -> flow`."""
+    """The flow after a loop over 0 .. count - 1 with `step(i, handle, flow, x) -> flow`."""
 
     def test(i: Any, n: Any, handle: Any, flow: Any, x: Any) -> Any:
         del handle, flow, x
@@ -89,7 +89,7 @@ def growing(x: Any, count: Any) -> Any:
 
 
 def backwards(x: Any, count: Any) -> Any:
-    """What a loop writes from the end on, and two elements of it."""
+    """An array that a loop writes from its end, and two of its elements."""
     handle, flow = array(count, [3])
 
     def step(i: Any, handle: Any, flow: Any, x: Any) -> Any:
@@ -135,14 +135,14 @@ def cut(x: Any, count: Any) -> Any:
 
 
 def scattered(x: Any, count: Any) -> Any:
-    """Rows in another order, more of them than were given."""
+    """Rows in another order, more than there were."""
     handle, flow = array(count, [3])
     flow = op("TensorArrayScatterV3", handle, np.int32([3, 0]), x[:2], flow)
     return everything(handle, flow, [3])
 
 
 def written_twice(x: Any, count: Any) -> Any:
-    """A loop in a loop: the inner one's array lives for a turn of the outer one."""
+    """A loop in a loop: the inner one's array lives for an iteration of the outer one."""
     handle, flow = array(count, [3])
 
     def inner(i: Any, handle: Any, flow: Any, x: Any) -> Any:
@@ -164,7 +164,7 @@ def test_programs_with_arrays(program: Any) -> None:
     function = traced(program, ROWS, COUNT)
     for seed in range(2):
         x = np.random.default_rng(seed).standard_normal((5, 3)).astype("f4")
-        # `export` itself compares with what the kernels of arrays give.
+        # `export` compares with the results of the kernels of TensorArrays.
         export(function, sample={"x": x, "count": np.array(5, np.int32)})
 
 

@@ -1,4 +1,4 @@
-"""Smaller forms: they are smaller, close, and say how close."""
+"""Smaller variants: their size, their precision, and their reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RNG = np.random.default_rng(7)
 
 @pytest.fixture(autouse=True)
 def same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test draws the same numbers, whatever ran before it."""
+    """Seed each test, independent of the others."""
     monkeypatch.setitem(globals(), "RNG", np.random.default_rng(7))
 
 
@@ -47,7 +47,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 class Dense(tf.Module):
-    """Wide enough that 8 bits show in the file's size."""
+    """A model wide enough that 8 bits show in the file's size."""
 
     def __init__(self, scale: float = 0.1) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def options(kind: str) -> dict[str, Any]:
     return FORMS[kind] or {"int8_static": examples(100)}
 
 
-# Of the output's largest value: 11 bits, and 8 bits (7 of them for weights) of two products.
+# Tolerances relative to the largest output: 11 bits; 8 bits (7 for weights) of two products.
 @pytest.mark.parametrize(
     ("kind", "size", "relative"),
     [("float16", 0.6, 4e-3), ("int8", 0.4, 0.05), ("int8_static", 0.4, 0.1)],
@@ -89,7 +89,7 @@ def test_it_is_smaller_and_close(folder: Path, kind: str, size: float, relative:
     assert 0 < variant.outputs["y"].relative < relative
     assert variant.outputs["y"].largest > 0
     assert report.largest_relative is not None
-    assert report.largest_relative < 1e-5  # what float32 was verified to
+    assert report.largest_relative < 1e-5  # the precision of float32's comparison
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -147,8 +147,8 @@ def test_golden_networks_have_every_form(
     array = RNG.standard_normal(shape).astype("f")
     report = export(GOLDEN / model / "model", **(FORMS[kind] or {"int8_static": {name: array}}))
     assert report.variant is not None
-    # int8 has 256 steps for the range that a few rows of noise showed: some per cent a layer. What
-    # is quantised wrongly is off by as much as the outputs are large.
+    # int8 has 256 steps for the range of a few noisy rows: some per cent per layer. A wrong
+    # quantisation is off by as much as the outputs are large.
     assert all(one.relative < 0.3 for one in report.variant.outputs.values())
 
 

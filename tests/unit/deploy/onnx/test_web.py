@@ -1,4 +1,4 @@
-"""The page: its files, what it describes, and what it refuses. `make edge` visits it."""
+"""The page: its files, its description, and its refusals. `make edge` visits it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUNTIME = list(ONNX.files[0].names.values())
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Path:
-    """An npm package's folder with other bytes in it: only `make edge` runs them."""
+    """An npm package's folder with dummy files: only `make edge` runs them."""
     dist = tmp_path / "node_modules" / "onnxruntime-web" / "dist"
     dist.mkdir(parents=True)
     for name in RUNTIME:
@@ -65,7 +65,7 @@ def test_the_folder_has_all_of_it(tmp_path: Path, runtime: Path) -> None:
 
 
 class Links(HTMLParser):
-    """What a page loads."""
+    """The files that a page loads."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Labels: given, or found in the model's folder; and what they must fit."""
+"""Labels: given, or found in the model's folder; and their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of pixels a model takes: found in what it begins with, or given."""
+"""Pixel scaling of models: found at the beginning of the graph, or given."""
 
 from __future__ import annotations
 

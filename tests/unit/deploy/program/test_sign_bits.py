@@ -1,4 +1,4 @@
-"""`argmax` as Keras 3 writes it, which tells -0 from 0 by the sign bit: in exported files."""
+"""Keras 3's `argmax`, which distinguishes -0 from 0 by the sign bit, in exported files."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ TINY = np.finfo(np.float32).tiny
 
 
 def marked(x: Any) -> Any:
-    """-0 made a little less than 0: `keras.ops.argmax` takes the largest of this."""
+    """-0 replaced by the largest number below 0: `keras.ops.argmax` takes the maximum of this."""
     sign = tf.less(tf.bitwise.bitwise_and(tf.bitcast(x, tf.int32), tf.constant(LEAST)), 0)
     return tf.where(tf.logical_and(tf.equal(x, 0.0), sign), -TINY, x)
 
@@ -32,8 +32,8 @@ def in_a_loop(x: Any) -> Any:
     )[1]
 
 
-# Every pair of these is a row, of which the larger is asked for; a NaN comes from TensorFlow's
-# place in the row, as everywhere.
+# Each pair of these is a row, whose maximum is wanted; a NaN counts from its position, as in
+# TensorFlow.
 CORNERS = np.array([0.0, -0.0, 1.5, -1.5, 1e-42, -1e-42, TINY, -TINY, np.inf, -np.inf], np.float32)
 ROWS = np.stack(np.broadcast_arrays(CORNERS[:, None], CORNERS), -1).reshape(-1, 2)
 

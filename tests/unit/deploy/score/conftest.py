@@ -1,4 +1,4 @@
-"""One model for all tests of the folder."""
+"""One model for all tests of this folder."""
 
 from pathlib import Path
 

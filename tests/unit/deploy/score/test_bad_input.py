@@ -1,4 +1,4 @@
-"""What is not there, broken or full: one error for each, and nothing half written."""
+"""Missing, damaged or empty input: one error for each, and no partial results."""
 
 import os
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_another_format_than_the_name_says(rowwise: Path, tmp_path: Path) -> Non
 def test_a_full_disk_ends_the_run_and_what_is_done_is_kept(
     kind: str, rowwise: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit on the size of files is a disk of that size: writes fail with EFBIG then."""
+    """A limit on file sizes stands for a full disk: writes fail with EFBIG."""
     import resource
     import signal
 
@@ -220,7 +220,7 @@ print((large - small) / 1024)
 
 @pytest.mark.parametrize("kind", ["parquet", "npy", "jsonl"])
 def test_memory_does_not_grow_with_the_file(kind: str, rowwise: Path, tmp_path: Path) -> None:
-    """Twenty times the rows, 15 MB of numbers and 19 of results more: little of it in memory."""
+    """Twenty times the rows, with 15 MB more of input and 19 of results, take little memory."""
     from support.fresh_process import run_fresh
 
     for name, count in (("small", 50_000), ("large", 1_000_000)):

@@ -1,4 +1,4 @@
-"""A model that is overwritten in place while it scores: the results are of one model, or none."""
+"""A model that is overwritten in place while it scores: all results are of one model, or none."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def settings_of(folder: Path, model: Path) -> ScoreSettings:
 
 
 def overwrite(model: Path, other: Path) -> None:
-    """As `cp` does: the files stay the same ones."""
+    """Overwrite files in place, like `cp`."""
     for file in other.rglob("*") if other.is_dir() else [other]:
         if file.is_file():
             target = model / file.relative_to(other) if other.is_dir() else model
@@ -65,7 +65,7 @@ def test_rows_after_the_change_are_of_the_model_before(tmp_path: Path) -> None:
 
 
 def test_who_begins_late_does_not_score_with_another(tmp_path: Path) -> None:
-    """A worker, or an actor, that loads the model when it has been changed."""
+    """A worker or actor loads the model after it was changed."""
     model, other = save(tmp_path / "m", 2.0), save(tmp_path / "other", 3.0)
     plan = plan_run(settings_of(tmp_path, model))
     overwrite(model, other)

@@ -1,4 +1,4 @@
-"""However rows are cut into batches and parts: the same rows, in the same order."""
+"""Any split into batches and parts gives the same rows in the same order."""
 
 import json
 import tempfile
@@ -27,7 +27,7 @@ ENDINGS |= {"npz": "jsonl", "tfrecord": "tfrecord"}
 
 
 def write(path: Path, kind: str, x: np.ndarray[Any, Any], wrong: set[int]) -> None:
-    """Rows with their numbers; those of `wrong` are short, where the format lets them be."""
+    """Rows with their numbers; those in `wrong` are short, if the format allows it."""
     rows = [row[:2] if n in wrong else row for n, row in enumerate(x.tolist())]
     if kind == "parquet":
         write_parquet(path, {"n": np.arange(len(x)), "x": rows}, row_group_size=5)

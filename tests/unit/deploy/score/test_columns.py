@@ -1,4 +1,4 @@
-"""Columns become inputs: by name, by `--features`, in the input's shape, or an error says why."""
+"""Columns become inputs by name, by `--features`, or by shape; otherwise an error says why."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def test_a_missing_column_is_named_with_what_there_is(rowwise: Path, tmp_path: P
         in answer.err
     )
     assert visible_files(tmp_path / "out") == ["_score.json"]
-    # What was wrong can be put right: nothing was made with the first flags.
+    # The flags can be corrected, since the first ones produced no results.
     again = pinnace(
         *("score", rowwise, "--input", tmp_path / "in.parquet", "--output", tmp_path / "out"),
         *("--features", "X"),
@@ -182,7 +182,7 @@ def test_bad_rows_are_told_by_number_and_the_others_scored(
     for row, reason in found:
         assert str(BAD[row][1]) in reason
     assert [one["total"] for one in read_results(tmp_path / "out" / "in.jsonl")] == [10, 10]
-    # Run again: all is there, and what it says is the same.
+    # A second run finds all results, and its report is the same.
     assert pinnace(*arguments, "--batch-size", str(batch)).code == 3
     assert pinnace(*arguments, "--max-bad", "8").code == 0
 

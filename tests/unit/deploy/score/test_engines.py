@@ -1,4 +1,4 @@
-"""Who scores: what the command line says of engines that are not there."""
+"""Engines: messages of the command line if one is not installed."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every format in, every format out: the rows, and what the loaded model itself gives."""
+"""Every input format with every output format: the rows, and the loaded model's results."""
 
 import gzip
 from pathlib import Path
@@ -25,7 +25,7 @@ IDS = [f'row {n}, "quoted"' for n in range(COUNT)]
 
 
 def write_input(folder: Path, kind: str) -> Path:
-    """The same rows, in that format."""
+    """The same rows, written in a format."""
     path = folder / f"rows.{kind}"
     lists = [{"id": name, "x": x.tolist()} for name, x in zip(IDS, X, strict=True)]
     if kind == "parquet":
@@ -91,7 +91,7 @@ def test_results_are_of_the_format_of_the_input(
 
 
 def recorded_call(name: str) -> tuple[Any, dict[str, np.ndarray[Any, Any]]]:
-    """A signature that TensorFlow saved, and recorded inputs of its first call."""
+    """A signature that TensorFlow saved, and the recorded inputs of its first call."""
     model = tf.saved_model.load(FOLDER / "saved_models" / name / "model")
     with np.load(FOLDER / "saved_models" / name / "io.npz") as file:
         keys = [key for key in sorted(file.files) if "/serving_default/in/" in key]
@@ -106,7 +106,7 @@ def test_numbers_are_those_of_the_loaded_model(name: str, tmp_path: Path) -> Non
     repeated = {key: np.concatenate([value] * 7) for key, value in inputs.items()}
     wanted = signature(**{key: tf.constant(value) for key, value in repeated.items()})
     flat = {key: value.reshape(len(value), -1) for key, value in repeated.items()}
-    write_parquet(tmp_path / "in.parquet", flat)  # rows of pictures are flat there
+    write_parquet(tmp_path / "in.parquet", flat)  # Parquet has flat rows
     answer = pinnace(
         *("score", FOLDER / "saved_models" / name / "model", "--input", tmp_path / "in.parquet"),
         *("--output", tmp_path / "out", "--batch-size", "5"),
@@ -247,7 +247,7 @@ def test_numbers_are_as_short_as_they_are_exact(rowwise: Path, tmp_path: Path) -
 
 
 class OneEach(tf.Module):
-    """Outputs of one value for each row, and one of two."""
+    """Outputs with one value per row, and one with two."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32, name="x")])
     def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -291,4 +291,4 @@ def test_an_output_of_one_value_is_a_column_of_a_table(rows: int, tmp_path: Path
     np.testing.assert_allclose([float(cell[2]) for cell in cells], totals, rtol=1e-6)
     assert [cell[1] for cell in cells] == ["true" if total > 0 else "false" for total in totals]
     for line in read_results(tmp_path / "jsonl" / "in.jsonl"):
-        assert len(line["total"]) == 1  # as TF Serving's instances have it
+        assert len(line["total"]) == 1  # as in TensorFlow Serving's instances

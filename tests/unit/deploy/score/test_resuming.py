@@ -1,4 +1,4 @@
-"""A run that was ended goes on where it was, and results of two runs do not mix."""
+"""An interrupted run continues where it stopped, and results of two runs do not mix."""
 
 import contextlib
 import json
@@ -175,7 +175,7 @@ _PROGRAM = ROOT / "tests" / "support" / "kill_while_scoring.py"
 def test_a_run_that_is_killed_again_and_again_ends_with_every_row_once(
     rowwise: Path, tmp_path: Path
 ) -> None:
-    """Its files are those of a run that nobody killed, byte for byte."""
+    """The files equal those of an uninterrupted run, byte for byte."""
     (tmp_path / "data").mkdir()
     for number in range(_FILES):
         rows: list[object] = [
@@ -206,7 +206,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_every_row_once(
 def test_a_run_that_is_asked_to_end_leaves_no_file_in_the_making(
     rowwise: Path, tmp_path: Path
 ) -> None:
-    write_data(tmp_path, 60, rows=4000)  # far more than are done before the signal comes
+    write_data(tmp_path, 60, rows=4000)  # far more rows than are scored before the signal
     command = [sys.executable, "-m", "pinnace.deploy.cli.main"]
     command += map(str, arguments(rowwise, tmp_path, "--batch-size", "1"))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -222,13 +222,13 @@ def test_a_run_that_is_asked_to_end_leaves_no_file_in_the_making(
 
 
 class _AskedToEndError(BaseException):
-    """As what SIGTERM raises."""
+    """Stands for the exception that SIGTERM raises."""
 
 
-# Between the system's call and the assignment only the descriptor is left, for the collector.
+# Between the system call and the assignment only the descriptor exists, for the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_signal_at_any_step_of_making_a_file_leaves_none(tmp_path: Path) -> None:
-    """An exception before each instruction in turn, as a signal may raise."""
+    """Raise an exception before each instruction in turn, as a signal may."""
     makers = {name.__code__ for name in (Staged.create, Staged._try_to_create, push_and_create)}
     steps = left = 0
 
@@ -262,6 +262,6 @@ def test_a_signal_at_any_step_of_making_a_file_leaves_none(tmp_path: Path) -> No
 
 
 def push_and_create(staged: Staged, stack: contextlib.ExitStack) -> None:
-    """As who scores a part does."""
+    """Create the file in the order in which scoring does."""
     stack.push(staged)
     staged.create()

@@ -1,4 +1,4 @@
-"""Data and results in object stores, by fsspec's own in memory."""
+"""Data and results in object stores, with fsspec's in-memory store."""
 
 import json
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ def test_a_store_that_refuses_is_one_error(
     store: Any, rowwise: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class NoCredentialsError(Exception):
-        """As botocore's: it is none of Python's own."""
+        """Stands for botocore's, which derives from Exception only."""
 
     def refuse(*_: object, **__: object) -> None:
         raise NoCredentialsError("Unable to locate credentials")

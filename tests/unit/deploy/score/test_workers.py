@@ -1,4 +1,4 @@
-"""Several processes do what one does, also when one of them is killed."""
+"""Several processes give the results of one, also if one of them is killed."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ def test_a_process_that_is_killed_is_replaced(rowwise: Path, tmp_path: Path) -> 
     killed: list[int] = []
 
     def kill_one(_: int) -> None:
-        """While parts are under way."""
+        """Wait while parts are being scored."""
         alive = multiprocessing.active_children()
         if not killed and alive:
             killed.append(int(alive[0].pid or 0))
@@ -38,7 +38,7 @@ def test_a_process_that_is_killed_is_replaced(rowwise: Path, tmp_path: Path) -> 
     assert killed
     assert sorted(one.target for one in results) == [f"{n}.parquet" for n in range(FILES)]
     assert {(one.rows, one.error) for one in results} == {(ROWS, None)}
-    assert plan_run(settings).summary.skipped == FILES  # and what was left is swept
+    assert plan_run(settings).summary.skipped == FILES  # and leftover files are removed
     assert not [name for name in visible_files(tmp_path / "out") if name.endswith(".tmp")]
     found = [
         row["id"]

@@ -1,4 +1,4 @@
-"""What `export` writes: read again it is the model; what cannot be written is refused by name."""
+"""`export` to TensorFlow.js: the files give the same results, and refusals name the op."""
 
 import base64
 import json
@@ -157,10 +157,10 @@ def test_numbers_come_back_within_a_step(values: list[float], kind: Any) -> None
     given = np.array(values, np.float32)
     numbers, least, scale = quantized(given, kind)
     again = numbers.astype(np.float64) * scale + least
-    # Half of it by rounding, and half by which zero becomes a number.
+    # Half of the error is rounding, half the shift that makes zero exact.
     assert np.max(np.abs(again - given)) <= scale * 1.01 + 1e-38
     if min(values) <= 0 <= max(values):
-        assert abs(-least / scale - round(-least / scale)) < 1e-6  # padding stays what it is
+        assert abs(-least / scale - round(-least / scale)) < 1e-6  # padding with zeros is exact
 
 
 def test_float16_keeps_what_is_beyond_it(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_ids_of_64_bits_stay_so_in_the_signature(tmp_path: Path) -> None:
 
 
 def test_a_branch_that_returns_a_weight_returns_a_copy(tmp_path: Path) -> None:
-    # A loop of TensorFlow.js disposes what its functions returned, a weight too.
+    # TensorFlow.js disposes of the results of a loop's functions, including weights.
     tfjs.export(MODELS / "autograph_flow" / "model", tmp_path / "m", "loops", verify=False)
     library = content_of(tmp_path / "m")["modelTopology"]["library"]["function"]
     used = {
@@ -246,7 +246,7 @@ def test_a_branch_that_returns_a_weight_returns_a_copy(tmp_path: Path) -> None:
     assert used
     for function in library:
         ops = {node["name"]: node["op"] for node in function["nodeDef"]}
-        assert isinstance(function["signature"]["inputArg"], list)  # is gone through without asking
+        assert isinstance(function["signature"]["inputArg"], list)  # iterated over unchecked
         for text in function["ret"].values():
             op = ops.get(text.partition(":")[0], "argument")
             assert op != "Const"
@@ -254,7 +254,7 @@ def test_a_branch_that_returns_a_weight_returns_a_copy(tmp_path: Path) -> None:
 
 
 def test_a_list_keeps_what_a_loop_writes(tmp_path: Path) -> None:
-    # TensorFlow.js disposes what a function computed and does not return.
+    # TensorFlow.js disposes of values that a function computes and does not return.
     @tf.function(input_signature=[tf.TensorSpec([None], name="x")])
     def squares(x: Any) -> Any:
         return tf.map_fn(lambda one: one * one, x)

@@ -1,6 +1,6 @@
-"""Uses of ops that kernels of TensorFlow.js compute wrongly, in silence: others are written.
+"""Ops that TensorFlow.js' kernels compute wrongly without an error, and their replacements.
 
-What the kernels give themselves is in `tests/edge/test_tfjs.py`.
+The kernels themselves are tested in `tests/edge/test_tfjs.py`.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ NUMBERS = np.random.default_rng(5).integers(-9, 9, [3, 4, 5]).astype(np.int32)
 
 
 def written(folder: Path, program: Any, *xs: Any, sizes: bool = True) -> dict[str, list[Any]]:
-    """The nodes that are written for a program, by op; read again, they compute what it does."""
+    """Return the nodes that are written for a function, by op, after comparing their results."""
     specs = [
         tf.TensorSpec(x.shape if sizes else [None] * x.ndim, x.dtype, name=f"x{place}")
         for place, x in enumerate(xs)

@@ -1,4 +1,4 @@
-"""Layers models: those of tensorflowjs and of JavaScript are read, Keras models written."""
+"""Layers models: those of tensorflowjs and JavaScript are read, Keras models written."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def test_it_gives_what_the_writer_gave(name: str) -> None:
 
 
 def mixed() -> Any:
-    """Layers in one another, weights of many names."""
+    """Nested layers, with weights of many names."""
     inner = tf.keras.Sequential(
         [tf.keras.Input([6]), L.Dense(5, activation="relu", name="one"), L.Dense(3, name="two")],
         name="inner",
@@ -42,7 +42,7 @@ def mixed() -> Any:
 
 
 def pictures() -> Any:
-    """A network of pictures."""
+    """An image network."""
     return tf.keras.Sequential(
         [
             tf.keras.Input([8, 8, 3], name="image"),
@@ -92,7 +92,10 @@ def test_the_names_are_those_of_tensorflow_js(tmp_path: Path) -> None:
         for one in content["modelTopology"]["model_config"]["config"]["layers"]
         if one["class_name"] == "Add"
     )
-    assert node == [["last", 0, 0, {}], ["inner", 1, 0, {}]]  # it was called when it was made
+    assert node == [
+        ["last", 0, 0, {}],
+        ["inner", 1, 0, {}],
+    ]  # the call was made when the model was created
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The page in the folder of a model of TensorFlow.js; `make edge` visits it."""
+"""The page in the folder of a TensorFlow.js model; `make edge` visits it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
-    """npm's folder with other bytes in it: only `make edge` runs them."""
+    """npm's folder with dummy files: only `make edge` runs them."""
     folder = tmp_path / "node_modules"
     for files in (*TFJS.files, *TFJS.extra):
         for name in files.names:
@@ -56,7 +56,7 @@ def test_the_folder_has_all_of_it(tmp_path: Path, modules: Path) -> None:
     described = page_in(folder)
     assert described["model"] == "model.json"
     assert described["backends"] == ["wasm", "cpu"]
-    # TensorFlow.js has 32 bits.
+    # TensorFlow.js has int32 only.
     assert [one["dtype"] for one in described["inputs"]] == ["float32", "int32"]
     outputs = {one["name"]: one for one in described["outputs"]}
     kinds = {name: one["dtype"] for name, one in outputs.items()}
@@ -125,7 +125,7 @@ def test_layers_have_one_too(tmp_path: Path, modules: Path, kind: Any) -> None:
     described = page_in(folder)
     assert (described["title"], described["layers"]) == ("mixed", True)
     assert described["about"] == "layers model" + ("" if kind is None else ", uint8 weights")
-    # JavaScript gives them in this order, without names.
+    # JavaScript returns them in this order, without names.
     assert [(one["name"], one["dtype"]) for one in described["inputs"]] == [
         ("image", "float32"),
         ("words", "int32"),
@@ -148,7 +148,7 @@ def test_layers_without_a_page_take_no_labels(tmp_path: Path) -> None:
 def test_layers_at_the_command_line(
     tmp_path: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(modules.parent)  # it is looked for here, and as no package does not run
+    monkeypatch.chdir(modules.parent)  # searched here; an invalid package does not run
     layers_model().save(tmp_path / "m.keras")
     (tmp_path / "names").write_text("a\nb\nc\n")
     options = ["--tfjs-layers", "--page", "--labels", str(tmp_path / "names")]

@@ -1,4 +1,4 @@
-"""Models that tensorflowjs wrote are read as what they were, and damaged ones refused."""
+"""Models that tensorflowjs wrote give the original results, and damaged ones are refused."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ NAMES = sorted(
     for one in MODELS.iterdir()
     if (one / "model.json").is_file() and not one.name.startswith("layers_")
 )
-# What one step of the weights' numbers moves an output by.
+# The effect of one quantisation step of the weights on the outputs.
 TOLERANCE = {"mlp_uint8": 5e-3, "mlp_float16": 1e-3}
 
 
@@ -59,7 +59,7 @@ def test_the_file_itself_is_as_good_as_its_folder() -> None:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """A model that may be damaged."""
+    """A copy of a model, for damaging it."""
     return Path(shutil.copytree(MODELS / "mlp_uint8", tmp_path / "model"))
 
 

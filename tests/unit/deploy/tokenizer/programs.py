@@ -1,4 +1,4 @@
-"""Programs of strings whose results are numbers: every step that a tokenizer has."""
+"""Functions of strings with numeric results that use every step of a tokenizer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ WORDS = ["a", "the", "größer", "x y", "中文", "Ab"]
 
 
 def number(text: Any) -> Any:
-    """A number for each string, the same only for the same."""
+    """A number for each string, equal for equal strings."""
     return tf.strings.to_hash_bucket_fast(text, 1 << 50)
 
 
@@ -156,7 +156,7 @@ def tables(x: Any) -> dict[str, Any]:
 
 
 def kept(numbers: Any) -> Any:
-    """Whole numbers that only a tokenizer can make: strings are made of them again."""
+    """Integers that only a tokenizer can compute, since strings are derived from them again."""
     return number(tf.strings.as_string(numbers))
 
 

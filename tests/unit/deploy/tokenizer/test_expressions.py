@@ -1,4 +1,4 @@
-"""Expressions: the same matches as the op has, or a refusal that says what is different."""
+"""Regular expressions: the op's matches, or a refusal that says what is different."""
 
 import itertools
 import re
@@ -36,13 +36,13 @@ TEXTS = st.text("abcé1A .-\n😀", max_size=12)
 
 
 def replaced(pattern: str, text: str, rewrite: str) -> bytes:
-    """What the op gives."""
+    """The op's result."""
     found = tf.strings.regex_replace(np.array([text.encode()], object), pattern, rewrite).numpy()
     return bytes(found[0])
 
 
 def run(op: str, attrs: dict[str, object], text: bytes) -> object:
-    """What a step gives."""
+    """A step's result."""
     step = {"op": op, "in": ["x"], "out": ["y"], **attrs}
     spec = {"dtype": "string", "shape": [None]}
     document = {

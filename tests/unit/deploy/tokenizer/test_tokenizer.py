@@ -1,4 +1,4 @@
-"""tokenizer.py gives what the model's own part gives, and refuses what it cannot read."""
+"""tokenizer.py gives the results of the model's own part, and refuses invalid documents."""
 
 import functools
 import json
@@ -22,7 +22,7 @@ from pinnace.ops.kernels import fingerprints
 from unit.deploy.tokenizer.programs import PROGRAMS, RISING, WORDS, traced
 
 ROOT = Path(__file__).parents[4]
-# Texts as people write them, what programs write, and what is no text at all.
+# Natural texts, generated texts, and invalid UTF-8.
 _NO_LETTER = re.compile(
     b"\xe0[\x80-\x9f]|\xed[\xa0-\xbf]|\xf0[\x80-\x8f]|\xf4[\x90-\xbf]|[\xf5-\xf7]"
 )
@@ -31,8 +31,8 @@ TEXTS = st.one_of(
     .map("".join)
     .map(str.encode),
     st.text(max_size=12).map(str.encode),
-    # Expressions take these for one letter, as TensorFlow's do: too long a form, or half of a pair.
-    # The document's sets do not.
+    # TensorFlow's expressions take these as one character: overlong forms, or half a surrogate
+    # pair. The document's sets do not.
     st.binary(max_size=8).filter(lambda one: not _NO_LETTER.search(one)),
 )
 
@@ -43,7 +43,7 @@ def cut(name: str) -> Cut:
 
 
 def document(**more: Any) -> dict[str, Any]:
-    """A program that gives the lengths of texts, changed."""
+    """A document that computes the lengths of texts, with changes."""
     return json.loads(cut("parts").text) | more
 
 
@@ -137,7 +137,7 @@ def test_a_size_that_is_wrong_takes_no_memory() -> None:
     spec = TensorSpec([], "string", name="x")
     program = find_program(padded.get_concrete_function(spec), "serving_default")
     found = json.loads(cut_off(program, 18, None).text)
-    # The cut leaves the filling to ONNX: here it is a step.
+    # When the model is cut, ONNX does the padding; here it is a step.
     (number,) = (step["out"][0] for step in found["steps"])
     found["steps"] += [
         {"op": "pack", "in": [number, number], "out": ["sizes"], "axis": 0},

@@ -1,4 +1,4 @@
-"""Files, notebooks and folders: bytes that are not rewritten stay, and everything is told."""
+"""Files, notebooks and folders: other bytes are unchanged, and everything is reported."""
 
 from __future__ import annotations
 

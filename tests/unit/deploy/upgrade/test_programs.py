@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 come out as programs: whole, the same the second time, told of."""
+"""Upgraded programs of TensorFlow 1 are valid, stable under a second upgrade, and reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD = "import tensorflow as tf\n"
 
 
 def upgraded(line: str, head: str = HEAD, **options: object) -> str:
-    """What one line becomes."""
+    """One line after the upgrade."""
     text = upgrade_program(head + line, Options(**options)).text  # type: ignore[arg-type]
     return text.removeprefix(head)
 
@@ -78,7 +78,7 @@ def drawn_programs(draw: st.DrawFn) -> str:
         - {""}
     )
     places = draw(st.lists(VALUES, max_size=6))
-    # Python refuses an argument that is given by place and by keyword.
+    # Python refuses an argument that is given by position and by keyword.
     keywords = [one for one in keywords if one not in table.orders.get(name, [])[: len(places)]]
     named = draw(st.lists(st.sampled_from(keywords), max_size=3, unique=True))
     args = [
@@ -101,7 +101,7 @@ def test_calls_in_any_formatting_come_out_whole(text: str) -> None:
     try:
         ast.parse(text)
     except SyntaxError:
-        return  # `f(*rest, x)` with keywords before is none
+        return  # invalid: `f(*rest, x)` after keywords
     found = upgrade_program(text)
     assert found.read
     assert not [one for one in found.findings if "no Python" in one.what]

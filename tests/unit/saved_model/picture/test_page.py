@@ -1,4 +1,4 @@
-"""Pictures show every node of a graph, once, and the page carries them and nothing else."""
+"""Pictures show every node of a graph once, and the page is self-contained."""
 
 import json
 import re

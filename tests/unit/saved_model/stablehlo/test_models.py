@@ -1,4 +1,4 @@
-"""SavedModels of JAX and of Keras on JAX answer as their own libraries do, as other models do."""
+"""SavedModels of JAX and Keras on JAX give their libraries' results, as other models do."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_layers_become_the_nodes_that_they_become_of_tensorflow(tmp_path: Path) 
 
 
 def ops_of(name: str) -> Counter[str]:
-    """How often each op is in a model, calls inlined, without what nothing needs."""
+    """The number of each op in a model with calls inlined and unused nodes removed."""
     graph = tf.saved_model.load(GOLDEN / name / "model").signatures["serving_default"].graph
     return Counter(node.op.name for node in ordered(fold(inline(graph))))
 
 
 def test_a_transformer_has_the_operators_of_the_same_one_of_tensorflow(tmp_path: Path) -> None:
     report = onnx.export(GOLDEN / "keras_transformer" / "model", tmp_path / "model.onnx")
-    # What the export of the same layers by Keras 3.15 on TensorFlow 2.21 becomes.
+    # The operators of the export of the same layers by Keras 3.15 on TensorFlow 2.21.
     wanted = {"LayerNormalization": 4, "Softmax": 2, "Erf": 2, "Div": 2, "MatMul": 16}
     wanted |= {"Add": 18, "Mul": 6, "Reshape": 8, "Transpose": 8}
     assert dict(report.op_counts) == wanted
@@ -117,7 +117,7 @@ def test_a_transformer_has_the_operators_of_the_same_one_of_tensorflow(tmp_path:
 
 def test_attention_is_softmax_between_two_products() -> None:
     ops = ops_of("jax_heads")
-    # The fifth has groups of heads, whose softmax is over rows in another order than its products.
+    # The fifth has groups of heads, whose softmax and products have different row orders.
     assert (ops["Softmax"], ops["BatchMatMulV2"]) == (4, 9)
     assert (ops["Exp"], ops["Max"], ops["Sum"]) == (1, 1, 1)
 
@@ -126,19 +126,19 @@ def test_activations_are_one_op_each() -> None:
     ops = ops_of("jax_curves")
     for name in ("Elu", "Selu", "Softsign", "Erf", "Softmax", "LogSoftmax", "Sigmoid"):
         assert ops[name] == 1, name
-    # Within others, too: GELU is made of erfc, Mish and log_sigmoid of Softplus.
+    # Nested patterns, too: GELU contains erfc, Mish and log_sigmoid contain Softplus.
     assert (ops["Relu6"], ops["Softplus"], ops["Erfc"]) == (2, 2, 2)
     assert ops["LeakyRelu"] == 3
-    # What only looks like one: a softmax over the first axis, and celu, are not.
+    # Lookalikes that are not replaced: a softmax over the first axis, and celu.
     assert ops["Expm1"] == 1
 
 
 def test_transposed_convolutions_are_gradients_of_strided_ones() -> None:
     ops = ops_of("jax_spread")
     assert (ops["Conv2DBackpropInput"], ops["Conv3DBackpropInputV2"]) == (10, 2)
-    # A strided one; and what is none: other padding (five), holes in the kernel, groups, strides.
+    # A strided one, and others: other padding (five), dilated kernels, groups, strides.
     assert (ops["Conv2D"], ops["Conv3D"], ops["DepthwiseConv2dNative"]) == (7, 1, 1)
-    # Keras reverses the kernel, which is a variable, as the op does.
+    # Keras reverses the kernel, a variable, as the op does.
     ops = ops_of("keras_images")
     assert (ops["Conv2DBackpropInput"], ops["ReverseV2"], ops["Transpose"]) == (1, 0, 0)
 
@@ -146,9 +146,9 @@ def test_transposed_convolutions_are_gradients_of_strided_ones() -> None:
 def test_means_over_windows_are_pools() -> None:
     ops = ops_of("jax_averaged")
     assert (ops["MaxPool"], ops["MaxPool3D"], ops["AvgPool3D"]) == (4, 1, 2)
-    # Other numbers, windows and padding than the sum's; counts of twos, and of what is computed.
+    # Other numbers, windows and padding than the sum's; counts of twos, and of computed numbers.
     assert ops["RealDiv"] == 6
-    # What is around a window is put there only for three of those, and never for a maximum.
+    # Padding is added for three of those only, and never for a maximum.
     assert ops["PadV2"] == 3
     assert ops_of("keras_images")["AvgPool"] == 1
     assert not {"Mul", "RealDiv", "Slice", "EnsureShape"} & set(ops_of("keras_images"))
@@ -156,9 +156,9 @@ def test_means_over_windows_are_pools() -> None:
 
 def test_rows_that_are_taken_are_gathered_by_the_numbers_themselves() -> None:
     ops = ops_of("jax_taken")
-    # Each table is read once for the same numbers, whatever stands where they are out of range.
+    # Each table is read once for the same ids, whatever is given for ids out of range.
     assert ops["GatherV2"] == 9
-    # Numbers have no axis for vectors of one, nor has the choice behind them.
+    # Ids have no axis for index vectors of length one, nor has the selection after them.
     assert not {"GatherNd", "All", "BroadcastTo"} & set(ops)
 
 
@@ -172,7 +172,7 @@ def test_norms_keep_the_axis_of_their_means() -> None:
 
 
 def loops_of(name: str) -> list[tuple[dict[str, int], list[str]]]:
-    """For each loop of a model how often an op is in its body, and what its variables are."""
+    """For each loop of a model, the number of each op in its body, and its variables' dtypes."""
     found = []
     waiting = [tf.saved_model.load(GOLDEN / name / "model").signatures["serving_default"].graph]
     while waiting:
@@ -198,7 +198,7 @@ def test_loops_with_several_states_have_lists_and_know_their_counters() -> None:
     lists = [variables.count("variant") for _, variables in loops]
     assert (lists.count(2), lists.count(1), lists.count(0)) == (4, 3, 5)
     clamped = [body for body, _ in loops if "GatherV2" in body or "Slice" in body]
-    # Rows of places from a tensor, of every second row, and of an inner loop's.
+    # Rows at indices from a tensor, of every second row, and of an inner loop's.
     assert len(clamped) == 3
     for body, variables in loops:
         assert variables.count("variant") == body.get("TensorListSetItem", 0)
@@ -207,7 +207,7 @@ def test_loops_with_several_states_have_lists_and_know_their_counters() -> None:
 def test_small_products_of_rows_are_computed_in_the_loop_that_reads_them() -> None:
     loops = [body for body, _ in loops_of("jax_projected")]
     products = [body["MatMul"] for body in loops]
-    # The others are too large, are narrower than the rows, are changed first, or are read twice.
+    # The others are too large, narrower than the rows, changed first, or read twice.
     assert (products.count(2), products.count(1)) == (5, 8)
 
 
@@ -216,20 +216,20 @@ def test_last_rows_that_are_states_are_taken_from_those() -> None:
     plan = plan_of(loaded.signatures["serving_default"].graph)
     loops = [step.node for step in plan.steps if step.node.op.runs == "loop"]
     lists = [sum(value.dtype.name == "variant" for value in node.inputs) for node in loops]
-    # Seven plans have no list then. What is no last row, or no state, is one.
+    # Seven loops have no list then. The others write rows that are not last, or not a state.
     assert (lists.count(0), lists.count(1)) == (7, 10)
-    # A choice by what is not so is one by what is so, of the other one.
+    # A selection by a negated condition becomes one by the condition, with swapped operands.
     assert not {"LogicalNot"} & set(ops_of("jax_last_rows"))
 
 
 def test_rows_that_are_read_too_stay_tensors() -> None:
     loops = loops_of("jax_scans_of_batches")
     lists = [variables.count("variant") for _, variables in loops]
-    # Scans that give pairs of rows: plain, from the end, unrolled, and of one row. Those with one,
+    # Scans that return pairs of rows: plain, reversed, unrolled, and of one row. Those with one,
     # and a map.
     assert lists.count(2) == 4
     assert lists.count(1) == 4
-    # What is read meanwhile, and other rows than the counter's.
+    # Tensors that are also read, and rows at other places than the counter's.
     assert lists.count(0) == 10
     for body, variables in loops:
         assert variables.count("variant") == body.get("TensorListSetItem", 0)
@@ -258,7 +258,7 @@ def test_a_gradient_goes_through_a_module() -> None:
 
 
 def changed(tmp_path: Path, name: str, old: bytes, new: bytes) -> Path:
-    """A copy of a model in whose module some bytes are others, of as many."""
+    """A copy of a model with some bytes of its module replaced, of equal number."""
     folder = tmp_path / name
     shutil.copytree(GOLDEN / name / "model", folder)
     message = SavedModel.FromString((folder / "saved_model.pb").read_bytes())

@@ -1,4 +1,4 @@
-"""What `jax.export` writes, and bytecode alone, are models for commands and servers."""
+"""Files of `jax.export`, and bytecode alone, as models for commands and servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def arrays_of(name: str) -> tuple[list[Any], list[Any]]:
 
 
 def place(name: str) -> tuple[str, int]:
-    """Names with numbers in the order of these."""
+    """Names sorted by the numbers in them."""
     word, _, number = name.partition("_")
     return word, int(number or 0)
 
@@ -50,7 +50,7 @@ def test_a_file_answers_as_jax_does(name: str, file: str) -> None:
     given, wanted = arrays_of(name)
     runner = load_runner(golden(f"jax_exports/{name}") / file)
     if file == "module.mlirbc" and name == "unused":
-        given = given[:1] + given[2:]  # what is not used is no argument of the module
+        given = given[:1] + given[2:]  # an unused input is not an argument of the module
     check(runner.run(dict(zip(runner.inputs, given, strict=True))), wanted)
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow's ops `Xla*` answer as TensorFlow does, saved again too, and in ONNX."""
+"""TensorFlow's ops `Xla*` give TensorFlow's results, also when saved again, and in ONNX."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.changed_models import write_changed
 from support.golden import golden
 
 FOLDER = Path(__file__).parents[3] / "golden" / "xla_ops"
-# Why a signature does not become ONNX, in the words of the error.
+# Signatures that cannot become ONNX, with the reason in the error.
 REFUSED = {
     "decomposed": "ONNX has no factorization",
     "small": "Bitcast",
@@ -98,7 +98,7 @@ def test_what_cannot_be_is_told_with_the_node(op: str, message: str, tmp_path: P
 
 
 def spoil(node: Any, library: Any) -> None:
-    """Make a node one that cannot be."""
+    """Make a node invalid."""
     if node.op == "XlaDot":
         node.attr["dimension_numbers"].s = b"\x0a\x7f"
     elif node.op == "XlaPad":
@@ -113,7 +113,7 @@ def spoil(node: Any, library: Any) -> None:
 
 
 def used(folder: Path) -> None:
-    """Load a model and run all of it."""
+    """Load a model and run all its signatures."""
     loaded = tf.saved_model.load(folder)
     for name, (given, _) in cases().items():
         loaded.signatures[name](**{key: tf.constant(value) for key, value in given.items()})

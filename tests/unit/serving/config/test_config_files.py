@@ -15,7 +15,7 @@ from pinnace.serving.config.metrics_config import read_metrics_path
 from pinnace.serving.flags import UsageError
 
 PARAMETERS = """
-# As TensorFlow Serving's guide writes them.
+# The example of TensorFlow Serving's guide.
 max_batch_size { value: 128 }
 batch_timeout_micros { value: 2000 }
 max_enqueued_batches { value: 10 }

@@ -1,4 +1,4 @@
-"""The memory that a process may have is that of the machine, its container or its own limits."""
+"""The memory limit of a process is that of its machine, container or own limits."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ print(settings.max_run_bytes >> 20, settings.max_inflight_bytes >> 20)
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of control groups in place of the system's, and where this process is in them."""
+    """A folder of control groups in place of the system's, and the process's place in it."""
     monkeypatch.setattr(memory_limits, "_CGROUPS", tmp_path / "groups")
     monkeypatch.setattr(memory_limits, "_OWN_CGROUPS", tmp_path / "own")
     memory_limit.cache_clear()

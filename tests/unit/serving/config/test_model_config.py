@@ -14,7 +14,7 @@ from pinnace.serving.config.model_config import (
 )
 
 TEXT = """
-# TensorFlow Serving's own example, with all its liberties
+# TensorFlow Serving's own example, with its optional syntax
 model_config_list {
   config {
     name: 'half_plus_two'

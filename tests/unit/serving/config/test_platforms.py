@@ -1,4 +1,4 @@
-"""What Kubernetes, Cloud Run, Vertex AI and SageMaker say to a container."""
+"""The environments of Kubernetes, Cloud Run, Vertex AI and SageMaker."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def test_vertex_ai_names_routes_and_the_model() -> None:
     assert settings.predict_route == environment["AIP_PREDICT_ROUTE"]
     named, _ = parse_settings(["--model_name=digits"], platform)
     assert named.models == (ModelConfig("digits", "gs://bucket/model"),)
-    own, _ = parse_settings(["m=/m"], platform)  # the folder of the flags is the model
+    own, _ = parse_settings(["m=/m"], platform)  # a model given by flags takes precedence
     assert own.models == (ModelConfig("m", "/m"),)
     with pytest.raises(InvalidArgumentError, match="AIP_HEALTH_ROUTE must begin with '/', got 'x'"):
         read_platform({"AIP_HEALTH_ROUTE": "x"}, NONE)

@@ -1,4 +1,4 @@
-"""Requests divided between versions, and copied to shadows."""
+"""Requests split between versions, and copied to shadows."""
 
 import collections
 import time
@@ -180,7 +180,7 @@ def test_a_shadow_is_a_version_and_a_fraction() -> None:
 
 
 def samples(server: Server, name: str) -> dict[tuple[str, ...], float]:
-    """Values of a metric by its labels' values; those of a model's shadows."""
+    """Values of a metric by label values, for the shadows of a model."""
     text = server.ask("GET", "/monitoring/prometheus/metrics").text
     return {
         tuple(v for k, v in sorted(sample.labels.items()) if k != "model_name"): sample.value
@@ -191,7 +191,7 @@ def samples(server: Server, name: str) -> dict[tuple[str, ...], float]:
 
 
 def shadowed(base: Path, loader: Loader, count: int, fraction: float = 1.0) -> dict[str, float]:
-    """What came of copies on shadow 2 of a model whose version 1 answered `count` requests."""
+    """The results of copies on shadow 2 of a model whose version 1 answered `count` requests."""
     with running(settings(base, shadows=(Shadow("m", 2, fraction),)), loader) as server:
         for _ in range(count):
             reply = server.predict({"instances": [0, 2]})
@@ -230,7 +230,7 @@ def test_the_status_and_the_page_say_how_a_shadow_does(tmp_path: Path) -> None:
         (observe,) = server.app.state.exchange.observers
         observe.__self__.close()
         newest, old = server.ask("GET", "/v1/models/m").json()["model_version_status"]
-        assert set(old) == {"version", "state", "status"}  # as TensorFlow Serving has it
+        assert set(old) == {"version", "state", "status"}  # as in TensorFlow Serving
         shadow = newest["shadow"]
         assert shadow.pop("mean_us") > 0
         assert shadow == {
@@ -329,7 +329,7 @@ def test_shadows_of_all_workers_are_counted() -> None:
         meter.count("different")
         meter.differ(value, value / 10)
         meter.latency.observe(100.0)
-    # What counts requests must not take the shadow's numbers for its own.
+    # The counters of requests must not include the shadow's.
     metrics = Metrics(lambda _: True, ledger)
     metrics.register(ShadowMetrics(ledger))
     found = {
@@ -360,7 +360,7 @@ def test_the_difference_is_the_largest_one(values: list[float], shift: float) ->
     assert absolute == abs(moved[-1] - expected[-1])
     scale = float(np.abs(expected).max())
     if scale:
-        assert relative == absolute / scale  # infinite beside numbers that are almost 0
+        assert relative == absolute / scale  # infinite for numbers close to 0
 
 
 def test_differences_of_what_is_not_finite() -> None:

@@ -1,4 +1,4 @@
-"""The loop stays awake for a client that asks again at once, for a moment and for no other."""
+"""The loop stays awake briefly for a client that sends its next request at once."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from pinnace.serving.fast.lingering import Lingering
 
 
 class Clock:
-    """A clock that each reading moves on by 10 µs."""
+    """A clock that advances by 10 µs with each reading."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -21,7 +21,7 @@ class Clock:
 
 
 async def turns_awake(lingering: Lingering) -> int:
-    """How many turns of the loop until it is let sleep."""
+    """The number of the loop's iterations until it may sleep."""
     turns = 0
     while lingering.is_awake:
         await asyncio.sleep(0)
@@ -33,14 +33,14 @@ def test_a_client_that_asks_at_once_is_waited_for(monkeypatch: pytest.MonkeyPatc
     async def run() -> None:
         lingering = Lingering(cores=2)
         clock = Clock(monkeypatch)
-        lingering.note_reply(begun=1.0, now=2.0)  # its first request: nothing is known of it
+        lingering.note_reply(begun=1.0, now=2.0)  # its first request, without a history
         assert not lingering.is_awake
         lingering.note_reply(begun=2.0001, now=3.0)
         assert lingering.is_awake
         clock.now = 3.0
         assert 15 <= await turns_awake(lingering) <= 25  # 200 µs of a clock of 10 µs
         assert clock.now == pytest.approx(3.0002, abs=5e-5)
-        lingering.note_reply(begun=3.0001, now=4.0)  # again
+        lingering.note_reply(begun=3.0001, now=4.0)  # the next one
         assert lingering.is_awake
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""The fast lanes answer what the plain server answers, request by request and byte for byte."""
+"""The fast server gives the replies of the plain server, request by request and byte for byte."""
 
 import hashlib
 import io
@@ -182,7 +182,7 @@ def test_both_ways_give_the_same_bytes_with_each_policy(tmp_path: Path, policy: 
     found = []
     for way in (Way.HOT, Way.PLAIN):
         if way is Way.HOT and "cors" in POLICIES[policy]:
-            way = Way.APPLICATION  # the hot front stands back
+            way = Way.APPLICATION  # the hot front declines
         folder = tmp_path / way.name
         folder.mkdir()
         (folder / "keys").write_text(KEY_LINES)
@@ -211,7 +211,7 @@ def test_all_ways_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_both_grpc_servers_give_the_same_answers(tmp_path: Path) -> None:
-    """Each message comes four times with other numbers: its form is known from the third on."""
+    """Each message is sent four times with other numbers: its form is known from the third on."""
     services = pytest.importorskip("unit.serving.grpc.test_services")
     grpc = services.grpc
     found: list[list[object]] = []
@@ -233,7 +233,7 @@ def test_both_grpc_servers_give_the_same_answers(tmp_path: Path) -> None:
 
 
 def grpc_requests(number: float) -> list[tuple[str, Message | bytes, type[Message]]]:
-    """Messages of every kind that the server on the core may know by their beginnings."""
+    """Messages of every kind that the core server may know by their prefix."""
 
     def predict(array: Array, signature: str = "", *wanted: str, **more: Any) -> PredictRequest:
         message = PredictRequest()

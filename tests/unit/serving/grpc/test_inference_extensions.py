@@ -1,4 +1,4 @@
-"""Triton's extensions over gRPC: parameters, configuration, statistics, streams, its repository."""
+"""Triton's extensions over gRPC: parameters, configuration, statistics, streams, repository."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_classes_are_named_in_place_of_values(tmp_path: Path) -> None:
     async def work(ask: Ask) -> None:
         asked = request([3, 1, 2])
         asked.outputs.add(name="y").parameters["classification"].int64_param = 2
-        for _ in range(3):  # the fast path learns a form, and must not forget the parameter
+        for _ in range(3):  # the fast path learns a form, which must include the parameter
             found = await ask(INFERENCE + "ModelInfer", asked, v2.ModelInferResponse)
             (tensor,) = found.outputs
             assert (tensor.datatype, list(tensor.shape)) == ("BYTES", [2])

@@ -1,4 +1,4 @@
-"""Large outputs, whose entries are written beside the message, are what a message would hold."""
+"""Large outputs, written outside the message, equal those in a message."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""HTTP answers before gRPC is there; nobody is told that the server is ready before it is."""
+"""HTTP answers before the gRPC port is open; the server is ready only once it is."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_http_answers_while_grpc_is_imported_and_readiness_waits_for_it(
             assert (await http.get("/healthz")).status_code == 200
             for path in ("/readyz", "/v2/health/ready"):
                 assert (await http.get(path)).status_code == 503, path
-            # This model answers over HTTP: nobody need wait for another way to it.
+            # This model answers over HTTP, so that its readiness does not depend on gRPC.
             assert (await http.get("/readyz?model=m")).status_code == 200
             let_go.set()
             ready = channel.unary_unary("/inference.GRPCInferenceService/ServerReady")

@@ -1,4 +1,4 @@
-"""What the two gRPC servers do with calls: deadlines, cancellation, crowds, streams and their end.
+"""Calls of both gRPC servers: deadlines, cancellation, crowds, streams, and shutdown.
 
 grpcio's own client asks. Each test runs on grpcio's core and on grpc.aio.
 """
@@ -45,7 +45,7 @@ WAIT_S = 20.0
 
 
 class Gate:
-    """A model whose runs wait until they are let go."""
+    """A model whose runs wait until they are released."""
 
     def __init__(self) -> None:
         self.entered = threading.Semaphore(0)
@@ -73,7 +73,7 @@ def model_of(gate: Gate) -> LoadedModel:
 
 
 class World:
-    """A server, what is behind it, and a client's channel."""
+    """A server, its service, and a client's channel."""
 
     def __init__(
         self, exchange: Exchange, gate: Gate, channel: Any, port: int, stop: Callable[[], Any]
@@ -93,7 +93,7 @@ class World:
             assert await asyncio.to_thread(self.gate.entered.acquire, timeout=WAIT_S)
 
     async def settled(self, is_so: Callable[[], bool]) -> None:
-        """Wait until it is so."""
+        """Wait until a condition holds."""
         await until_in_loop(is_so, WAIT_S)
 
     def count(self, code: int) -> float:
@@ -111,7 +111,7 @@ def request(array: Any, signature: str = "") -> bytes:
 
 @pytest.fixture(params=[True, False], ids=["core", "aio"])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Runs a coroutine of a world whose server is on grpcio's core, or on grpc.aio."""
+    """Runs a coroutine with a world whose server is on grpcio's core, or on grpc.aio."""
 
     def work(test: Callable[[World], Awaitable[None]], **more: Any) -> None:
         asyncio.run(_run(test, request.param, tmp_path, more))
@@ -145,7 +145,7 @@ async def _run(
 
 @asynccontextmanager
 async def _served(exchange: Exchange, on_core: bool) -> AsyncIterator[tuple[int, Any]]:
-    """A server that a test may stop before the end."""
+    """A server that a test may stop early."""
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     ending = asyncio.Event()
 
@@ -215,7 +215,7 @@ def test_a_deadline_ends_a_call_that_waits_and_one_that_runs(run: Any) -> None:
         assert await running == "DEADLINE_EXCEEDED"
         await world.settled(lambda: world.exchange.in_flight == 0)
         world.gate.open.set()
-        # Whoever notices first, the server or the client: the call is over and counted once.
+        # Whichever side notices first, the call is over and counted once.
         await world.settled(lambda: world.count(DEADLINE_EXCEEDED) + world.count(CANCELLED) == 1)
 
     run(test)
@@ -365,11 +365,11 @@ def test_health_is_listed_and_watched(run: Any) -> None:
         assert await heard("m") == 1
         calls["none"].cancel()
         stopping = asyncio.ensure_future(world.stop())
-        # Before the server goes; a client may learn sooner of the end of its call, as a status.
+        # Before the server ends; a client may receive the end of its call earlier, as a status.
         with suppress(grpc.aio.AioRpcError):
             assert await heard("m") == 2
         async with asyncio.timeout(WAIT_S):
-            await stopping  # an open stream does not hold it
+            await stopping  # an open stream does not delay it
         with suppress(grpc.aio.AioRpcError):  # there is no status before the last message
             while await calls[""].read() is not grpc.aio.EOF:
                 pass
@@ -421,7 +421,7 @@ def test_a_message_that_does_not_arrive_ends_its_call(run: Any) -> None:
                 ended[stream] = payload
         writer.close()
         assert sorted(ended) == [1, 3, 5]
-        # Two are more than may be slow, by what all may hold; the last is later than it may be.
+        # Two slow messages exceed the limit of all messages; the last one exceeds its time.
         assert b"arrive slowly" in ended[1]
         assert b"did not arrive within 4 s" in ended[5]
         assert await code_of(world.predict([1.0], "none")) == "FAILED_PRECONDITION"
@@ -446,8 +446,8 @@ def test_where_no_memory_is_left_messages_come_one_by_one(
 
         for _ in range(FEW_MESSAGES):
             begin()
-        # Those that come already are as many as may: once they are there, another one is refused.
-        # One of them may itself have been refused, while the server read our question: begin more.
+        # The pending ones are as many as allowed, so that another one is refused.
+        # One of them may itself have been refused while the server read our request, so begin more.
         await asyncio.wait_for(until(world, "no memory left", begin), WAIT_S)
         for stream in streams:
             writer.write(http2.frame(http2.RESET, 0, stream, b"\0\0\0\x08"))
@@ -455,7 +455,7 @@ def test_where_no_memory_is_left_messages_come_one_by_one(
         writer.close()
 
     async def until(world: World, refusal: str, again: Callable[[], None] | None = None) -> None:
-        """Ask until an answer comes, or this refusal instead."""
+        """Send requests until one is answered, or refused with this error."""
         while True:
             seen = ""
             try:
@@ -473,7 +473,7 @@ def test_where_no_memory_is_left_messages_come_one_by_one(
 
 
 async def is_open(reader: asyncio.StreamReader) -> bool:
-    """Whether the other side keeps a connection, once it said all that it has to say."""
+    """Whether the other side keeps a connection open after its last data."""
     with suppress(TimeoutError):
         try:
             while await asyncio.wait_for(reader.read(2**12), 0.5):
@@ -492,7 +492,7 @@ def test_connections_are_bounded_and_idle_ones_make_room(
     async def test(world: World) -> None:
         found = [await http2.opened(world.port) for _ in range(6)]
         assert [await is_open(reader) for reader, _ in found] == [True] * 3 + [False] * 3
-        # Clients wait until there is room, and there is as soon as the others are idle.
+        # Clients wait for room, which there is as soon as the others are idle.
         answer = await world.predict([[1, 2, 3]], timeout=WAIT_S, wait_for_ready=True)
         assert list(answer.outputs["y"].float_val) == [2, 4, 6]
         assert not await is_open(found[0][0])
@@ -530,7 +530,7 @@ def test_those_who_watch_are_bounded(run: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_a_message_without_memory_ends_its_call_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """grpcio's core raises where a message becomes bytes: on the loop, and in its thread."""
+    """grpcio's core raises when a message becomes bytes: on the loop, and in its thread."""
     lose: list[None] = []
 
     class Queue(core_server.cygrpc.CompletionQueue):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The gRPC services, asked by grpcio with messages as their protocols have them.
+"""The gRPC services, called by grpcio with messages of their protocols.
 
 The clients of TensorFlow Serving, Triton and KServe ask them too, in tests/clients.
 """
@@ -92,7 +92,7 @@ def serving(
     shared_memory: bool = False,
     max_reply_bytes: int = 10**7,
 ) -> None:
-    """Ask a server on a port of its own: one on grpcio's core, and one on grpc.aio."""
+    """Call servers on their own ports: one on grpcio's core, and one on grpc.aio."""
     write_version(tmp_path / "m", 7)
     models = (ModelConfig("m", str(tmp_path / "m")),)
     settings = Settings(
@@ -117,7 +117,7 @@ def serving(
                 path: str,
                 request: Message | bytes,
                 kind: type[R],
-                timeout: float | None = 60,  # Python may look for garbage, after many tests
+                timeout: float | None = 60,  # Python may collect garbage, after many tests
                 metadata: tuple[tuple[str, str], ...] = (),
             ) -> R:
                 call = channel.unary_unary(path, response_deserializer=kind.FromString)
@@ -163,7 +163,7 @@ def test_predict(tmp_path: Path) -> None:
         two.output_filter.append("sum")
         response = await ask(PREDICTION + "Predict", two, PredictResponse)
         assert list(response.outputs) == ["sum"]
-        # A typed list that is shorter than the shape goes on with its last value.
+        # A typed list that is shorter than the shape is filled with its last value.
         padded = predict_request(x=np.float32([0]))
         padded.inputs["x"].Clear()
         padded.inputs["x"].dtype = 1
@@ -195,7 +195,7 @@ def test_what_is_wrong_has_its_status(tmp_path: Path) -> None:
         ),
         (predict_request("value_error", x=x), "INTERNAL", "a fault in the model"),
         (predict_request("not_found", x=x), "NOT_FOUND", "no key 'x'"),
-        (b"\xff\xff", "INVALID_ARGUMENT", "is no PredictRequest"),
+        (b"\xff\xff", "INVALID_ARGUMENT", "is not a PredictRequest"),
         (predict_request(x=np.arange(10**6, dtype=np.float32)), "RESOURCE_EXHAUSTED", ""),
     ]
 
@@ -267,7 +267,7 @@ def test_classify_regress_and_both(tmp_path: Path) -> None:
 
 
 def test_what_is_no_classify_or_regress_is_refused(tmp_path: Path) -> None:
-    """Statuses and texts of TensorFlow Serving's own tests of these services."""
+    """Statuses and messages of TensorFlow Serving's own tests of these services."""
     kinds = {
         "Classify": (ClassificationRequest, ClassificationResponse),
         "Regress": (RegressionRequest, RegressionResponse),
@@ -324,7 +324,7 @@ def test_tasks_of_one_request_are_of_one_model_and_differ(tmp_path: Path) -> Non
 
 
 def test_answers_to_tasks_together_are_refused(tmp_path: Path) -> None:
-    """Each of them is short enough."""
+    """Each of them is within its limit."""
     kinds = {"value": "tensorflow/serving/regress", "classes": "tensorflow/serving/classify"}
     sizes: list[int] = []
 
@@ -422,7 +422,7 @@ def test_a_reload_that_is_refused_changes_nothing(tmp_path: Path) -> None:
             ("empty", "no version"),
         ):
             code, text = await reload(("n", at["n"]), (name, at[name]))
-            assert code == 2  # UNKNOWN, as TensorFlow Serving has it
+            assert code == 2  # UNKNOWN, as in TensorFlow Serving
             assert text.startswith("1 model(s) did not become available: {")
             assert reason in text
         code, text = await reload(("n", "models/n"))
@@ -433,7 +433,7 @@ def test_a_reload_that_is_refused_changes_nothing(tmp_path: Path) -> None:
         assert code == 9
         assert "'canary' names version 99" in text
         code, text = await reload(("n", at["missing"]))
-        assert code == 2  # and nothing of the label before it
+        assert code == 2  # and the label before it has no effect
         status = GetModelStatusRequest()
         status.model_spec.name = "m"
         found = await ask(MODEL + "GetModelStatus", status, GetModelStatusResponse)

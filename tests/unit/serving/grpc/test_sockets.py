@@ -1,4 +1,4 @@
-"""`--grpc_socket_path` and `--grpc_channel_arguments`: a server as people start it."""
+"""`--grpc_socket_path` and `--grpc_channel_arguments`, with a server process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PREDICT = "/tensorflow.serving.PredictionService/Predict"
 
 @contextmanager
 def served(tmp_path: Path, *flags: str) -> Iterator[str]:
-    """What a server says, once gRPC is served."""
+    """The output of a server, once gRPC is served."""
     module = tf.Module()
     spec = tf.TensorSpec([None], tf.float32, name="x")
     module.f = tf.function(lambda x: {"y": x / 2 + 2}, input_signature=[spec])
@@ -62,7 +62,7 @@ def ask(channel: grpc.Channel) -> list[float]:
 
 def test_a_unix_socket_serves_grpc(tmp_path: Path) -> None:
     path = tmp_path / "grpc.sock"
-    for _ in range(2):  # the second finds the socket of the first
+    for _ in range(2):  # the second finds the first one's socket
         with served(tmp_path, "--port=0", f"--grpc_socket_path={path}") as said:
             assert f"gRPC is served on unix:{path}" in said
             with grpc.insecure_channel(f"unix:{path}") as channel:
@@ -84,7 +84,7 @@ def test_channel_arguments_reach_the_server(tmp_path: Path) -> None:
         channel.subscribe(states.append)
         assert ask(channel) == [2.5, 3.0, 4.5]
         assert grpc.ChannelConnectivity.READY in states
-        until(lambda: grpc.ChannelConnectivity.IDLE in states[1:])  # the server ended it
+        until(lambda: grpc.ChannelConnectivity.IDLE in states[1:])  # the server closed it
         assert ask(channel) == [2.5, 3.0, 4.5]
 
 

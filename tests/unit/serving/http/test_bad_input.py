@@ -1,4 +1,4 @@
-"""What clients send that they should not, on a real port: refused, and nobody else disturbed."""
+"""Invalid requests on a real port: they are refused, and other clients are not affected."""
 
 import asyncio
 import gzip
@@ -25,7 +25,7 @@ Ask = Callable[[int], Awaitable[None]]
 
 
 def served(tmp_path: Path, way: Way, ask: Ask, **more: Any) -> None:
-    """Ask, while another client asks all the time and must not notice."""
+    """Send requests while another client's requests must not be affected."""
 
     async def both(port: int) -> None:
         stop = asyncio.Event()
@@ -34,7 +34,7 @@ def served(tmp_path: Path, way: Way, ask: Ask, **more: Any) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             is_last = False
             while not is_last:
-                is_last = stop.is_set()  # one more after all is over
+                is_last = stop.is_set()  # one more at the end
                 writer.write(request(rows(1)))
                 reply = await asyncio.wait_for(read_reply(reader), 20)
                 assert reply.endswith(b'{"predictions":[2.5]}'), reply
@@ -54,7 +54,7 @@ def served(tmp_path: Path, way: Way, ask: Ask, **more: Any) -> None:
 
 
 async def answer(port: int, *parts: bytes, gap_s: float = 0.0) -> bytes:
-    """The reply to what is sent in parts; the server may stop reading before the last one."""
+    """The reply to a request sent in parts; the server may stop reading before the last one."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
 
     async def send() -> None:
@@ -171,7 +171,7 @@ def test_a_body_that_drips_is_given_up(tmp_path: Path, way: Way) -> None:
 
 @pytest.mark.parametrize("way", [Way.HOT, Way.PLAIN])
 def test_bodies_at_once_take_bounded_memory(tmp_path: Path, way: Way) -> None:
-    """Clients that announce or send much at once are told to come back."""
+    """Clients that announce or send much at once are asked to retry."""
     body = b" " * 10**6
     head = HEAD + b"Content-Length: 1000000\r\n\r\n"
     chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -192,7 +192,7 @@ def test_bodies_at_once_take_bounded_memory(tmp_path: Path, way: Way) -> None:
             writer.transport.abort()
         await asyncio.sleep(0.05)
         reply = await answer(port, head, body)
-        assert reply.startswith(b"HTTP/1.1 400 "), reply  # room again: it is only no JSON
+        assert reply.startswith(b"HTTP/1.1 400 "), reply  # accepted again: it is just invalid JSON
 
     served(tmp_path, way, ask, max_inflight_bytes=3_500_000, body_timeout_s=5.0)
 

@@ -1,4 +1,4 @@
-"""Bounds of a connection on every front of HTTP: httptools, h11 and the hot one."""
+"""Limits of a connection on every HTTP front: httptools, h11 and the hot one."""
 
 import asyncio
 import resource
@@ -27,7 +27,7 @@ def front(request: pytest.FixtureRequest) -> str:
 
 
 async def sent(port: int, parts: list[bytes]) -> tuple[int, int]:
-    """Status and how many bytes were taken, of a client that reads when it has sent all."""
+    """The status and the bytes accepted, for a client that reads after sending everything."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     taken = 0
     try:
@@ -53,7 +53,7 @@ def test_headers_without_an_end_are_refused_when_they_are_too_large(
         ):
             status, taken = await sent(port, [begin, *[b"x" * 2**16] * 400])
             assert status in (0, 400, 431)
-            assert taken < 2**24  # what the system's own buffers hold
+            assert taken < 2**24  # the size of the system's buffers
         status, taken = await sent(
             port, [b"GET /healthz HTTP/1.1\r\nhost: a\r\n", *[b"x: y\r\n" * 2**13] * 400]
         )
@@ -88,7 +88,7 @@ def test_headers_that_do_not_arrive_end_the_connection(tmp_path: Path, front: st
             writer.write(begin)
             if begin.startswith(GOOD):
                 assert await status_of(reader) == 200
-            for _ in range(3):  # a byte now and then does not help
+            for _ in range(3):  # single bytes do not reset the limit
                 await asyncio.sleep(0.05)
                 writer.write(b"x")
             assert await status_of(reader) in (0, 400, 408)
@@ -115,7 +115,7 @@ def test_a_connection_that_is_kept_alive_outlives_the_time_for_headers(
 def test_beyond_the_limit_of_connections_an_idle_one_makes_room(tmp_path: Path, front: str) -> None:
     async def ask(port: int) -> None:
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
-        await asyncio.sleep(1.1)  # from when on they count as idle
+        await asyncio.sleep(1.1)  # from then on they count as idle
         for _ in range(3):
             assert (await sent(port, [GOOD]))[0] == 200
         busy = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
@@ -156,7 +156,7 @@ def test_a_client_that_does_not_read_is_given_up(
     async def ask(server: uvicorn.Server) -> None:
         listener = server.servers[0].sockets[0]
         port = listener.getsockname()[1]
-        # Small buffers: a kernel may let them grow until they hold the whole answer.
+        # Small buffers, since a kernel may let them grow until they hold the whole reply.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**16)
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)

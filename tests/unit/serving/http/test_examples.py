@@ -1,4 +1,4 @@
-"""Classify and regress: Examples in JSON, as TensorFlow Serving's REST interface has them."""
+"""Classify and regress: Examples in JSON, as in TensorFlow Serving's REST interface."""
 
 import base64
 import json

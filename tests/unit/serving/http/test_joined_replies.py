@@ -1,4 +1,4 @@
-"""Requests that run together get the bytes that each would get alone, and are counted as many."""
+"""Requests that run together get the bytes of separate runs, and are counted one by one."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def rowwise(shape: tuple[int, ...], dtype: str, more_outputs: bool = False) -> NumpyModel:
-    """A signature whose rows do not depend on each other; its outputs have every kind of number."""
+    """A signature with independent rows and outputs of every dtype."""
     spec = TensorSpec([None, *shape], dtype)
 
     def run(feeds: Any) -> Any:
@@ -106,7 +106,7 @@ CASES: list[Any] = [
 def answer(
     tmp_path: Path, cases: list[Any], *, together: bool, inline_s: float = 10.0
 ) -> tuple[list[Reply], Metrics]:
-    """The replies, of requests that come in one turn of the loop or one after the other."""
+    """The replies of requests that arrive in one iteration of the loop, or one after the other."""
     write_version(tmp_path / "m", 1)
     settings = Settings(
         models=(ModelConfig("m", str(tmp_path / "m")),),
@@ -169,11 +169,11 @@ def test_each_request_of_a_run_is_counted(tmp_path: Path) -> None:
 
 
 def test_what_was_answered_is_no_garbage(tmp_path: Path) -> None:
-    """Nothing of a request is left to be found by a search for cycles."""
+    """A request leaves no garbage in cycles."""
     gc.collect()
     gc.disable()
     try:
-        before = Counter(type(thing) for thing in gc.get_objects())  # of servers of other tests
+        before = Counter(type(thing) for thing in gc.get_objects())  # of other tests' servers
         answer(tmp_path, CASES + [predict([1, 2, i]) for i in range(100)], together=True)
         after = Counter(type(thing) for thing in gc.get_objects())
     finally:

@@ -31,7 +31,7 @@ def test_decode_inverts_encode(dtype: str, data: st.DataObject) -> None:
     x = data.draw(hnp.arrays(dtype, shapes))
     y = decode_text(encode_array(x), dtype)
     assert y.dtype == x.dtype
-    if 0 not in x.shape:  # JSON has no sizes behind an empty axis
+    if 0 not in x.shape:  # JSON has no sizes after an empty axis
         np.testing.assert_array_equal(y, x)
 
 
@@ -90,7 +90,7 @@ def test_the_fast_way_answers_as_the_exact_way(dtype: str, value: Json) -> None:
 
 
 def decode_exactly(value: Json, dtype: str) -> object:
-    """One element at a time: each by itself is a scalar, which has no fast way."""
+    """Elements one by one, as scalars, which have no fast path."""
 
     def shape_of(item: Json) -> tuple[int, ...]:
         if not isinstance(item, list):

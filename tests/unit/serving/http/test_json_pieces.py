@@ -1,4 +1,4 @@
-"""Texts in pieces beside the same texts as a whole, which orjson and json read."""
+"""Texts parsed in pieces, compared with the same texts parsed as a whole by orjson and json."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from pinnace.serving.http.json_text import parse_json, parse_json_tolerantly
 
 @contextmanager
 def sizes(small: int, piece: int, block: int) -> Iterator[None]:
-    """Texts from `small` bytes on are read in pieces of about `piece` bytes."""
+    """Texts of at least `small` bytes are parsed in pieces of about `piece` bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_pieces, "_SMALL_BYTES", small)
         patch.setattr(json_pieces, "_FEW_TOKENS", -1)
@@ -68,14 +68,14 @@ def test_damaged_texts_are_refused_in_pieces_as_they_are_as_a_whole(
     whole = read(text)
     with sizes(-1, piece, block):
         in_pieces = read(text)
-    if repeats_key(text):  # which counts depends on the parser that read the piece
+    if repeats_key(text):  # the parser of the piece determines which one counts
         assert (in_pieces == "refused") == (whole == "refused")
     else:
         assert in_pieces == whole
 
 
 def read(text: bytes) -> str:
-    """The value of a text, spelled so that NaN equals itself."""
+    """The value of a text, with NaN equal to itself."""
     try:
         return json.dumps(parse_json(text), sort_keys=True)
     except InvalidArgumentError:
@@ -83,7 +83,7 @@ def read(text: bytes) -> str:
 
 
 def repeats_key(text: bytes) -> bool:
-    """Whether an object of a text has a key twice."""
+    """Whether an object of a text has a repeated key."""
     found = []
 
     def look(pairs: list[tuple[str, object]]) -> None:
@@ -149,7 +149,7 @@ def test_other_threads_run_while_a_megabyte_is_read() -> None:
         other.join()
         sys.setswitchinterval(interval)
     assert value == {"instances": [{}] * 340_000}
-    assert while_read > 5  # one call of orjson lets none run
+    assert while_read > 5  # a single call of orjson would let none run
 
 
 def test_dropping_empties_long_lists() -> None:

@@ -188,7 +188,7 @@ def test_any_body_gives_feeds_or_one_error(garbage: bytes) -> None:
 
 @pytest.mark.parametrize("key", ["instances", "inputs"])
 def test_a_key_that_is_written_otherwise_is_the_same_key(key: str) -> None:
-    """The first of equal keys counts, as in TensorFlow Serving, whatever letters are escaped."""
+    """The first of equal keys counts, as in TensorFlow Serving, also with escaped letters."""
     spellings = [
         key,
         key.replace("n", "\\u006e"),

@@ -131,7 +131,7 @@ def test_texts_in_deep_lists_are_refused_as_they_are_alone(lists: int, text: str
             return False
         return True
 
-    # What stands behind the end of a request is not read.
+    # Bytes after the end of a request are ignored.
     assume(not any(is_right(f"[{text[:end]}") for end in range(1, len(text) + 1)))
     assert is_json(nested(1500 + 20 * lists, text)) == is_right(f"[{text}]")
 

@@ -1,4 +1,4 @@
-"""KServe v1, where it is not TensorFlow Serving's interface already."""
+"""KServe v1, where it differs from TensorFlow Serving's interface."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The hot routes answer before the application is there; it is made once, whoever asks first."""
+"""Hot routes answer before the application exists; it is created once, on the first request."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ def make_service(tmp_path: Path) -> Service:
 
 
 async def live(app: LateApplication, ask: Callable[[], Any]) -> list[str]:
-    """Start, ask, end; the kinds of messages that came."""
+    """Start, send requests, stop; return the kinds of ASGI messages received."""
     messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     sent: list[str] = []
 
@@ -127,7 +127,7 @@ def test_requests_that_come_together_make_one_application(
 
     monkeypatch.setattr(late_application, "_make_routes", count)
     service = make_service(tmp_path)
-    app = LateApplication(service, delay_s=0.0)  # and the server's own wish beside them
+    app = LateApplication(service, delay_s=0.0)  # besides the server's own request for it
     statuses: list[int] = []
 
     async def ask() -> None:

@@ -1,4 +1,4 @@
-"""NumPy files and tensors as bytes on TensorFlow Serving's predict route."""
+"""NumPy files and binary tensors on TensorFlow Serving's predict route."""
 
 from __future__ import annotations
 

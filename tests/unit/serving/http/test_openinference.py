@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, asked with bodies written here by its text.
+"""The Open Inference Protocol, with request bodies written from its specification.
 
 Source: docs/reference/serving_api.md 4.
 """
@@ -43,7 +43,9 @@ def test_health_and_metadata(server: Server) -> None:
     assert server.ask("GET", "/v2/models/m/versions/7/ready").status_code == 200
     assert server.ask("GET", "/v2/models/m/versions/8/ready").status_code == 503
     assert server.ask("GET", "/v2/models/none/ready").status_code == 404
-    unknown = "Request for unknown model: 'none' is not found"  # what Triton's clients look for
+    unknown = (
+        "Request for unknown model: 'none' is not found"  # Triton's clients search for this text
+    )
     body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1], "data": [1]}]}
     for reply in (
         server.ask("GET", "/v2/models/none"),

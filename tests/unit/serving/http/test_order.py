@@ -1,8 +1,8 @@
-"""Answers come in the order of the requests, one for each, whatever these get.
+"""Replies come in the order of the requests, one for each, whatever their status.
 
-Drawn sequences are sent on one connection, cut into drawn segments, and compared with a model of
-HTTP/1.1: a request has one answer, none is answered before an earlier one, and after one that ends
-the connection there is none.
+Random sequences are sent on one connection, cut into random segments, and compared with a model
+of HTTP/1.1: each request has one reply, none before an earlier one, and none after one that closes
+the connection.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ MOST_BYTES = 4000
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of request, and what HTTP/1.1 and the server's documentation say of its answer.
+    """A kind of request, and its reply by HTTP/1.1 and the server's documentation.
 
     Attributes:
-        text: with `%d` where the request's number stands, or without.
-        status: of its answer.
-        ends: whether it is the last one of its connection.
+        text: the request; `%d` is replaced by its number.
+        status: the reply's status.
+        ends: whether it is the connection's last request.
         may_end: whether it may be.
     """
 
@@ -109,7 +109,7 @@ LAST = KINDS["closes"]
 
 
 def texts(kinds: list[Kind]) -> list[bytes]:
-    """The requests; each has its number."""
+    """The requests, each with its number."""
     return [
         kind.text % i if re.search(rb"%\d*d", kind.text) else kind.text
         for i, kind in enumerate(kinds)
@@ -117,7 +117,7 @@ def texts(kinds: list[Kind]) -> list[bytes]:
 
 
 def expected(kinds: list[Kind]) -> list[tuple[int, bytes | None]]:
-    """The model: status and, where there is one, the number of each answer."""
+    """The expected replies: status and, if the kind has one, the number."""
     found: list[tuple[int, bytes | None]] = []
     for i, kind in enumerate(kinds):
         has_number = kind.status == 200 and b"%05d" in kind.text
@@ -129,7 +129,7 @@ def expected(kinds: list[Kind]) -> list[tuple[int, bytes | None]]:
 
 
 def received(text: bytes) -> list[tuple[int, bytes | None, bool]]:
-    """Answers: status, number, and whether it says that it is the last."""
+    """Parse replies: status, number, and whether it announces the end of the connection."""
     found: list[tuple[int, bytes | None, bool]] = []
     while text:
         head, end, rest = text.partition(b"\r\n\r\n")
@@ -150,7 +150,7 @@ def received(text: bytes) -> list[tuple[int, bytes | None, bool]]:
 
 @pytest.fixture(scope="module", params=FRONTS)
 def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A server in a thread, which asks for keys and has no room for some."""
+    """A server in a thread that requires keys and refuses some requests for lack of room."""
     folder = tmp_path_factory.mktemp("order")
     (folder / "keys").write_text(KEY.decode())
     ready, end = threading.Event(), threading.Event()
@@ -178,19 +178,19 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def talk(port: int, data: bytes, cuts: list[int], pause_s: float, *, leaves: bool) -> bytes:
-    """What comes back until the server ends the connection.
+    """Return the bytes received until the server closes the connection.
 
     Args:
-        port: of the server.
-        data: to send.
-        cuts: between segments.
-        pause_s: after each of them.
-        leaves: whether the client sends no more afterwards.
+        port: the server's port.
+        data: the bytes to send.
+        cuts: the offsets between segments.
+        pause_s: the pause after each segment.
+        leaves: whether the client then closes its side.
     """
     places = [0, *sorted(cuts), len(data)]
     with socket.create_connection(("127.0.0.1", port), 20) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with contextlib.suppress(OSError):  # the server may have ended it
+        with contextlib.suppress(OSError):  # the server may have closed it
             for begin, stop in itertools.pairwise(places):
                 client.sendall(data[begin:stop])
                 time.sleep(pause_s)
@@ -240,6 +240,6 @@ def test_order_and_count_are_those_of_the_requests(
 
 
 def port_is_h11(port: int) -> bool:
-    """Whether the front reads on behind an upgrade that it did not take, as RFC 9110 allows."""
+    """Whether the front continues after an upgrade that it ignored, as RFC 9110 allows."""
     text = b"".join(texts([KINDS["upgrades"], LAST]))
     return len(received(talk(port, text, [], 0.0, leaves=False))) == 2

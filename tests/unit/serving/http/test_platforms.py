@@ -1,4 +1,4 @@
-"""Routes that SageMaker and Vertex AI ask, and where Prometheus looks by itself."""
+"""Routes that SageMaker and Vertex AI use, and Prometheus' default path."""
 
 from pathlib import Path
 

@@ -28,7 +28,7 @@ ZEROS = np.zeros((1, 8, 8, 1)).tolist()
 
 
 def error(reply: httpx.Response) -> str:
-    """The message of an error reply, which has no other key."""
+    """The message of an error reply, whose only key is `error`."""
     document = reply.json()
     assert list(document) == ["error"]
     assert reply.headers["content-type"] == "application/json"
@@ -165,7 +165,7 @@ def test_a_malformed_body_is_400(
     reply = server.predict(body, signature=signature)
     assert reply.status_code == 400
     assert message in error(reply)
-    assert server.predict({"instances": [1]}).status_code == 200  # nothing else is disturbed
+    assert server.predict({"instances": [1]}).status_code == 200  # other requests are not affected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Requests without a route: as the routes themselves refuse them, and cheaper than an answer."""
+"""Requests without a route: refused with the routes' replies, at less cost than an answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def paths_of(server: Server) -> list[str]:
-    """A path of each route, and some that have none."""
+    """A path for each route, and some without one."""
     known = sorted(server.ask("GET", "/openapi.json").json()["paths"])
     assert len(known) > 30
     filled = [re.sub(r"\{[^}]*version[^}]*\}", "1", path) for path in known]
@@ -48,7 +48,7 @@ def paths_of(server: Server) -> list[str]:
 
 def replies(server: Server) -> list[tuple[Any, ...]]:
     asked = [(method, path, {}) for path in paths_of(server) for method in METHODS]
-    # What is answered may hold a time or a count.
+    # Replies without an error may contain a time or a count.
     return [
         (*one[:2], reply.status_code, *((reply.content, reply.headers) if reply.is_error else ()))
         for one, reply in zip(asked, server.ask_all(asked), strict=True)
@@ -71,7 +71,7 @@ def test_it_refuses_what_the_routes_refuse_with_the_same_words(
 
 
 def calls_for(server: Server, method: str, path: str) -> int:
-    """The functions of Python that are called for a request."""
+    """The Python functions called for a request."""
     server.ask(method, path)
     count = 0
 
@@ -99,4 +99,4 @@ def calls_for(server: Server, method: str, path: str) -> int:
 )
 def test_a_refusal_costs_less_than_an_answer(server: Server, method: str, path: str) -> None:
     answer = calls_for(server, "GET", "/v1/models/m")
-    assert calls_for(server, method, path) < answer - 200  # most of it is httpx
+    assert calls_for(server, method, path) < answer - 200  # most calls are httpx's

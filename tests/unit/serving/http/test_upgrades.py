@@ -1,4 +1,4 @@
-"""Another protocol is never taken: what asks for it is one request, and read as such."""
+"""Upgrades to other protocols are ignored: such a message is read as a single request."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from unit.serving.fronts import FRONTS, serve
 CANARY = b"GET /v1/models/m/metadata HTTP/1.1\r\nHost: a\r\n\r\n"
 ROWS = b'{"instances": [1.0]}'
 PATHS = (b"/v1/models/m:predict", b"/v1/models/m/versions/7:predict", b"/%76%31/models/m:predict")
-# A proxy passes these on as its client wrote them, or writes them itself.
+# Headers that a proxy passes on from its client, or writes itself.
 UPGRADES = [
     b"Upgrade: h2c\r\nConnection: upgrade\r\n",
     b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n",
@@ -39,7 +39,7 @@ def front(request: pytest.FixtureRequest) -> str:
 def posted(
     body: bytes, more: bytes, path: bytes = PATHS[0], version: bytes = b"1.1", *, chunks: int = 0
 ) -> bytes:
-    """A request, with its length or in chunks of so many bytes."""
+    """A request, with its length or in a number of chunks."""
     head = b"POST %b HTTP/%b\r\nHost: a\r\n%b" % (path, version, more)
     if not chunks:
         return head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
@@ -49,7 +49,7 @@ def posted(
 
 
 async def answers(port: int, parts: list[bytes]) -> list[tuple[int, bytes, bytes]]:
-    """What comes back until the connection ends, or nothing comes for a moment."""
+    """Return the replies until the connection ends, or no more bytes arrive for a moment."""
     return await asyncio.to_thread(_answers, port, parts)
 
 
@@ -57,10 +57,10 @@ def _answers(port: int, parts: list[bytes]) -> list[tuple[int, bytes, bytes]]:
     found: list[tuple[int, bytes, bytes]] = []
     with socket.create_connection(("127.0.0.1", port), 5) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with contextlib.suppress(ConnectionError):  # it may be closed while there is more to send
+        with contextlib.suppress(ConnectionError):  # it may be closed before everything is sent
             for part in parts:
                 client.sendall(part)
-                time.sleep(0.002)  # so that the server reads it alone
+                time.sleep(0.002)  # so that the server reads it separately
         text = b""
         with contextlib.suppress(ConnectionError, TimeoutError):
             while data := client.recv(2**16):
@@ -76,7 +76,7 @@ def _answers(port: int, parts: list[bytes]) -> list[tuple[int, bytes, bytes]]:
 
 
 def has_answer(text: bytes) -> bool:
-    """Whether it is a whole answer, or several."""
+    """Whether the bytes are one or several complete replies."""
     head, end, rest = text.partition(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head)
     return bool(end) and length is not None and len(rest) >= int(length[1])
@@ -89,12 +89,12 @@ def check(found: list[tuple[int, bytes, bytes]], what: object) -> None:
 
 
 def test_a_body_behind_an_upgrade_is_a_body(tmp_path: Path, front: str) -> None:
-    """The request is answered as if nobody had asked for another protocol."""
+    """The request is answered as without the upgrade."""
 
     async def one(port: int, upgrade: bytes, path: bytes, chunks: int) -> None:
         text = posted(ROWS + b" " * 10, upgrade, path, chunks=chunks)
         check(await answers(port, [text]), text)
-        # What looks like a request inside of a body is none.
+        # A body that looks like a request is not taken for one.
         text = posted(CANARY, upgrade, path, chunks=chunks)
         ((status, _, body),) = await answers(port, [text])
         assert status == 400, text
@@ -148,7 +148,7 @@ def test_nothing_is_read_behind_it(tmp_path: Path, front: str) -> None:
             assert b"inputs" not in body
 
     async def ask(port: int) -> None:
-        # The last ones name no protocol, or none that the connection is to take.
+        # The last ones name no protocol, or none for this connection.
         await asyncio.gather(*(one(port, upgrade) for upgrade in UPGRADES[:6]))
 
     serve(tmp_path, front, ask)
@@ -182,7 +182,7 @@ def test_connect_opens_no_tunnel(tmp_path: Path, front: str, target: bytes) -> N
                 found = await answers(port, parts)
                 assert found[0][0] in (400, 404, 405), found
                 if front == "h11":
-                    continue  # a refused one is a request as any other there, as RFC 9110 allows
+                    continue  # refused requests may be processed, as RFC 9110 allows
                 assert len(found) == 1, (parts, found)
                 assert b"connection: close" in found[0][1]
                 assert b"inputs" not in found[0][2]

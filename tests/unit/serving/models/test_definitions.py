@@ -1,4 +1,4 @@
-"""What a file says of a signature beside its graph: wrong dtypes, values that are left out.
+"""Signature definitions in a file: wrong dtypes, default values of inputs.
 
 The model is one that TensorFlow wrote, with its signature changed here.
 """
@@ -32,7 +32,7 @@ NAME = "serving_default"
 
 
 def changed(base: Path, change: Callable[[Any], object]) -> Path:
-    """The folder of a copy whose default signature was changed."""
+    """The folder of a copy whose default signature is changed."""
     folder = base / "1"
     shutil.copytree(GOLDEN, folder)
     for print_file in folder.glob("fingerprint.pb"):

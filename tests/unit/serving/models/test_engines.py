@@ -91,7 +91,7 @@ def test_a_saved_model_goes_through_an_export(saved: Path) -> None:
         assert dict(signature.inputs) == dict(own.inputs)
         for name, array in own.run_arrays({"x": X}).items():
             np.testing.assert_allclose(signature.run_arrays({"x": X})[name], array)
-        # What has effects stays where they happen.
+        # Signatures with effects stay on the project's own kernels.
         assert type(servable.signatures["count"]).__module__ == "pinnace.serving.models.loading"
         assert servable.run_now("count", {"by": np.int32(2)})["count"] == 2
     finally:
@@ -153,7 +153,7 @@ print(model.signatures["serving_default"].run_arrays({"x": x})["y"].sum())
 
 
 def save_with_weights_beside(file: Path, weights: str) -> None:
-    """y = x @ ones(8, 8192), the ones in a file of their own."""
+    """y = x @ ones(8, 8192), with the ones in a separate file."""
     ones = np.ones((8, 8192), np.float32)
     node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
     graph = onnx.helper.make_graph(
@@ -177,7 +177,7 @@ def test_onnx_files_may_be_cut_short_while_they_are_served(
     folder = tmp_path / "m" / "1"
     save_with_weights_beside(folder / "model.onnx", weights)
     path = folder if is_folder else folder / "model.onnx"
-    # In a process of its own: where it goes wrong, the system ends the process.
+    # In a separate process, since the system would end it on an error.
     assert run_fresh(CUT_SHORT, path, folder / weights).split() == ["65536.0"]
 
 
@@ -193,12 +193,12 @@ def test_weights_of_another_name_are_found_where_they_are(
 
 def test_a_damaged_onnx_file_is_named_by_its_own_path(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"no model")
-    with pytest.raises(InvalidArgumentError, match=f"{tmp_path}/m.onnx: no ONNX file"):
+    with pytest.raises(InvalidArgumentError, match=f"{tmp_path}/m.onnx is not an ONNX file"):
         load_model(tmp_path / "m.onnx")
 
 
 class Steps(tf.Module):
-    """Where the two differ on purpose: see the test."""
+    """A model whose exports differ on purpose: see the test."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
     def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:

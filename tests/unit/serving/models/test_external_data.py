@@ -1,4 +1,4 @@
-"""An ONNX model has its weights beside it: what else it names is not read."""
+"""An ONNX model's weights are beside it: other files that it names are not read."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ X = np.arange(SIZE, dtype=np.float32)
 
 
 def save(folder: Path, location: str, *, nested: bool = False) -> Path:
-    """x + weights, which lie where the location says; in the branches of an If, if nested."""
+    """x + weights, which are at the given location; in the branches of an If, if nested."""
     value = onnx.helper.make_tensor_value_info
     weights = onnx.TensorProto(name="w", data_type=1, dims=[SIZE], data_location=1)
     weights.external_data.add(key="location", value=location)

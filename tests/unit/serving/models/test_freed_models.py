@@ -1,4 +1,4 @@
-"""What a server loaded is freed with it: weights, and what the engine made of them."""
+"""Memory of unloaded models: their weights, and what the engine derived from them, are freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that take what they can get while they are loaded: memory, and time."""
+"""Models that take as much memory and time as they can while they are loaded."""
 
 import shutil
 import threading
@@ -67,8 +67,8 @@ def test_a_model_that_never_loads_does_not_keep_others_from_being_served(
     try:
         repository.start()
         assert repository.get(Which("m")).version == 1
-        assert not repository.is_ready()  # not every model answers
-        with pytest.raises(DeadlineExceededError):  # who asks for it is told
+        assert not repository.is_ready()  # one model has no version that answers
+        with pytest.raises(DeadlineExceededError):  # its clients get the error
             repository.load(hanging)
         (status,) = repository.status(Which(hanging))
         assert "was not loaded within 0.3 s" in status.message
@@ -80,7 +80,7 @@ def test_a_model_that_never_loads_does_not_keep_others_from_being_served(
 
 
 def test_the_text_form_is_served(tmp_path: Path) -> None:
-    """As the binary form of the same model; the folder, and a version of it."""
+    """The folder, and a version of it, give the answers of the binary form."""
     source = GOLDEN / "v1_models" / "half_plus_two" / "model"
     for name, version in (("m", ""), ("n", "3")):
         folder = shutil.copytree(source, tmp_path / name / version)

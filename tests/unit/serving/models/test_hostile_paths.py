@@ -1,4 +1,4 @@
-"""Base paths and versions that cannot be looked at: one clear error each, nothing disturbed."""
+"""Base paths and versions that cannot be read: one clear error each, and no other effect."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ def _circle(path: Path) -> str:
     return str(path)
 
 
-# What a client names as a base path -> what it is told.
+# Base paths that a client may name -> their errors.
 PATHS: dict[str, tuple[Callable[[Path], str], str]] = {
     "a null": (lambda at: str(at / "a\0b"), "is no path"),
     "a null in an ONNX file": (lambda at: str(at / "a\0b.onnx"), "is no path"),
@@ -93,7 +93,7 @@ def test_files_of_what_is_no_path_are_not_listed(path: Path, tmp_path: Path) -> 
 def test_a_link_that_is_exchanged_while_it_is_followed_is_a_version_that_changes(
     name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system's `readlink` of what is no link any longer."""
+    """The error of `readlink` for a path that is no longer a link."""
     path = tmp_path / name
     if name == "folder":
         path.mkdir()

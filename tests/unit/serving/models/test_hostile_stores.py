@@ -1,4 +1,4 @@
-"""Stores that lie: about names, sizes, folders and other hosts; and what is said of a URL."""
+"""Stores that report wrong names, sizes, folders or hosts; and URLs in messages."""
 
 import http.server
 import io
@@ -37,7 +37,7 @@ MEGABYTE = 2**20
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """A cache folder for the test."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(config.settings, "cache", folder)
     return folder
@@ -55,7 +55,7 @@ def store() -> Iterator[Any]:
 
 
 def fetched() -> dict[str, bytes]:
-    """The files of version 1 as they are fetched."""
+    """The files of version 1 after the download."""
     (place,) = find_remote_versions(BASE).values()
     with place.fetched() as path:
         assert not [file for file in path.rglob("*") if file.is_symlink()]
@@ -64,7 +64,7 @@ def fetched() -> dict[str, bytes]:
 
 
 def lists(store: Any, monkeypatch: pytest.MonkeyPatch, within: Any) -> list[str]:
-    """Let the store list what `within` gives for a folder of the version; the folders asked."""
+    """Replace the store's listing of a version's folder; return the folders that were listed."""
     real = type(store).ls
     asked: list[str] = []
 
@@ -153,7 +153,7 @@ def test_a_file_that_does_not_end_is_not_fetched(
 
 @pytest.mark.parametrize("is_outside", [False, True])
 def test_a_link_in_an_archive_is_no_link_here(store: Any, tmp_path: Path, is_outside: bool) -> None:
-    """One to a file of the archive is that file; one to a file of this machine is refused."""
+    """A link within the archive is followed; a link to a file of this machine is refused."""
     secret = tmp_path / "secret"
     secret.write_bytes(b"of this machine")
     file = io.BytesIO()
@@ -171,7 +171,7 @@ def test_a_link_in_an_archive_is_no_link_here(store: Any, tmp_path: Path, is_out
             pass
         return
     if not fsspec.filesystem("tar", fo=io.BytesIO(file.getvalue())).size("m/1/saved_model.pb"):
-        # Older releases of fsspec say that a link has no bytes, and read those of its target.
+        # Older releases of fsspec report links as empty, and read their targets.
         with pytest.raises(DataLossError, match="has 0 bytes, and more came"), place.fetched():
             pass
         return
@@ -182,7 +182,7 @@ def test_a_link_in_an_archive_is_no_link_here(store: Any, tmp_path: Path, is_out
 
 @contextmanager
 def site(answer: Any) -> Iterator[int]:
-    """An HTTP server: `answer(path)` is a status, headers and a body."""
+    """An HTTP server: `answer(path)` returns a status, headers and a body."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -275,7 +275,7 @@ def test_errors_of_libraries_are_shown_without_secrets(monkeypatch: pytest.Monke
 def test_credentials_reach_neither_log_nor_status(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A store whose errors repeat what it was asked with: at the start, and while it is served."""
+    """A store whose errors repeat the URL, at the start and later."""
     url = "https://me:hushhush@host/m?sig=s3cret"
 
     class Store:

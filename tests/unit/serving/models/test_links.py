@@ -1,4 +1,4 @@
-"""Files of a served model that are links: no file but the model's own is ever answered."""
+"""Links in a served model: no file except the model's own is ever returned."""
 
 import json
 import os
@@ -23,14 +23,14 @@ COMMAND = "import sys\nfrom pinnace.serving.command import main\nsys.exit(main(s
 
 
 class Place:
-    """A running server, and where its versions and what is outside of them lie."""
+    """A running server, with the folders of its versions and of a file outside."""
 
     def __init__(self, url: str, base: Path, outside: Path) -> None:
         self.url, self.base, self.outside = url, base, outside
         self._newest = 1
 
     def add(self, change: Any) -> int:
-        """Number of a new version, which is changed before the server sees it."""
+        """Create a version, changed before the server sees it; return its number."""
         self._newest += 1
         part = self.base / f"part-{self._newest}"
         save_words(part)
@@ -38,7 +38,7 @@ class Place:
         outside = self.outside / target.name
         outside.mkdir()
         (outside / "secret.txt").write_text(SECRET)
-        # In another folder of the same depth, so that relative links stay what they are.
+        # In another folder of the same depth, so that relative links stay valid.
         stage = self.base.parent / "stage"
         stage.mkdir(exist_ok=True)
         part.rename(stage / target.name)
@@ -48,7 +48,7 @@ class Place:
         return self._newest
 
     def status(self, version: int) -> tuple[str, str]:
-        """State and message of a version, once it is decided."""
+        """Return a version's state and message, once it is final."""
         found: list[tuple[str, str]] = []
 
         def is_decided() -> bool:
@@ -64,14 +64,14 @@ class Place:
         return found[0]
 
     def ask(self, version: int) -> httpx.Response:
-        """The answer of a version, or of the newest if there is none of it."""
+        """Return the answer of a version, or of the newest if that one is not served."""
         path = f"{self.url}/v1/models/m/versions/{version}:predict"
         return httpx.post(path, json={"instances": [0]}, timeout=20)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A server as a user starts it."""
+    """A server process."""
     folder = tmp_path_factory.mktemp("links")
     base, outside = folder / "m", folder / "outside"
     save_words(base / "1")
@@ -120,7 +120,7 @@ def test_the_named_folder_itself_may_be_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_without_a_base_folder_the_version_is_its_own(kind: str, tmp_path: Path) -> None:
-    """A secret that lies beside a version that is named itself is outside of it."""
+    """A secret beside a version that is named directly is outside of it."""
     if kind == "the whole version":
         pytest.skip("it is what the user names")
     model, outside = save_words(tmp_path / "1"), tmp_path / "outside"
@@ -136,7 +136,7 @@ def test_without_a_base_folder_the_version_is_its_own(kind: str, tmp_path: Path)
 def test_what_becomes_a_link_while_it_is_copied_is_not_followed(
     part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever writes the folder exchanges a file for a link between the look and the copy."""
+    """A file is replaced by a link between the check and the copy."""
     model, outside = save_words(tmp_path / "m"), tmp_path / "outside" / "assets"
     outside.mkdir(parents=True)
     (outside / "words.txt").write_text(SECRET)
@@ -163,7 +163,7 @@ def test_what_becomes_a_link_while_it_is_copied_is_not_followed(
 
 
 def test_links_that_come_and_go_never_give_another_file(tmp_path: Path) -> None:
-    """The same by chance: a thread exchanges the file for a link and back all the time."""
+    """The same by chance: a thread replaces the file by a link and back all the time."""
     model, secret = save_words(tmp_path / "m"), tmp_path / "secret.txt"
     secret.write_text(SECRET)
     words = model / "assets" / "words.txt"

@@ -1,4 +1,4 @@
-"""`model.tflite` of a version: with the flags of TensorFlow Serving, and without."""
+"""`model.tflite` in a version, with TensorFlow Serving's flags and without."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CLASSIFY = "tensorflow/serving/classify"
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A version with a SavedModel that adds three, and a file that adds two."""
+    """A version with a SavedModel that adds three, and a .tflite file that adds two."""
     folder = tmp_path_factory.mktemp("both") / "1"
     module = tf.Module()
     spec = tf.TensorSpec(None, tf.float32, name="x")
@@ -72,7 +72,7 @@ def test_without_a_file_the_saved_model_is_served_or_nothing(both: Path, tmp_pat
     shutil.copytree(both, folder)
     (folder / "model.tflite").rename(folder / "other.tflite")
     assert answer(load_model(folder, (), LiteFiles.PREFERRED), 1) == [4.0]
-    with pytest.raises(NotFoundError, match=r"model\.tflite is missing, and --use_tflite_model"):
+    with pytest.raises(NotFoundError, match=r"model\.tflite is missing, which --use_tflite_model"):
         load_model(folder, (), LiteFiles.REQUIRED)
 
 
@@ -81,7 +81,7 @@ def test_tags_are_of_saved_models(both: Path) -> None:
 
 
 def test_definitions_are_those_of_the_file(tmp_path: Path) -> None:
-    """While any batch is taken, and joined with others."""
+    """Batches of any size are accepted, and requests are joined."""
     messages = signature_defs(rows=signature_def({"x": "lite:0"}, {"scores": "y:0"}, CLASSIFY))
     file = tmp_path / "model.tflite"
     file.write_bytes(without_signatures(half_plus(2, "lite"), messages))

@@ -1,4 +1,4 @@
-"""A version that hangs while it is loaded, beside others: nobody waits for it."""
+"""A version that hangs while it is loaded does not block others."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     from pinnace.serving.models.loaded_model import LoadedModel
 
-HANG_S = 60.0  # a test that waits for it is too late
+HANG_S = 60.0  # a test that waits for it fails
 LATE_S = 20.0
 
 
 class Hanging:
-    """A loader: version 666 of any model hangs, and does not hear that it is to end.
+    """A loader: version 666 of any model hangs, and ignores requests to stop.
 
     Attributes:
-        go: lets those that hang go on.
-        at_once: the most loads that ran at once, but for those that hang.
+        go: releases the hanging loads.
+        at_once: the most simultaneous loads, except hanging ones.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ def state_of(repository: Repository, name: str, version: int) -> State | None:
 
 
 def in_time(work: Callable[[], object]) -> object:
-    """What it gives; an error if it waits for a load that hangs."""
+    """The result of the work; an error if it waits for a load that hangs."""
     with_thread = ThreadPoolExecutor(1)
     try:
         return with_thread.submit(work).result(LATE_S)
@@ -113,7 +113,7 @@ def test_twenty_models_of_which_two_hang(tmp_path: Path, hanging: Hanging) -> No
         for name in good:  # and again, while they still hang
             write_version(tmp_path / name, 3)
         until(lambda: all(version_of(repository, name) == 3 for name in good), LATE_S)
-        assert hanging.at_once == 1  # what does not hang is loaded one after the other
+        assert hanging.at_once == 1  # others are loaded one after another
         hanging.go.set()
         until(lambda: all(version_of(repository, name) == 666 for name in hung), LATE_S)
     finally:
@@ -157,7 +157,7 @@ def test_a_start_that_fails_keeps_nothing_of_what_hangs(tmp_path: Path, hanging:
 
 
 def started_beside(base: Path, hanging: Hanging) -> Repository:
-    """Models m and n, and a version of m that hangs."""
+    """Models m and n, with a version of m that hangs."""
     for name in ("m", "n"):
         write_version(base / name, 1)
     repository = make(base, ["m", "n"], hanging, max_load_s=HANG_S / 2, file_system_poll_s=0.05)
@@ -175,7 +175,7 @@ def test_a_model_is_unloaded_while_a_version_hangs(tmp_path: Path, hanging: Hang
         assert version_of(repository, "m") == 0
         hanging.go.set()
         until(lambda: not repository._queue.is_pending("m"), LATE_S)
-        assert version_of(repository, "m") == 0  # what came late is not kept
+        assert version_of(repository, "m") == 0  # the late version is discarded
         assert state_of(repository, "m", 666) is State.END
         repository.load("m")
         assert version_of(repository, "m") == 666
@@ -207,10 +207,10 @@ def test_others_are_loaded_unloaded_and_replaced_while_one_hangs(
         assert version_of(repository, "n") == 1
         write_version(tmp_path / "new", 5)
         asked = threading.Thread(target=repository.replace_models, args=(list(configs.values()),))
-        asked.start()  # the new version of m, which it looks for too, keeps it waiting
+        asked.start()  # it waits for the new version of m
         until(lambda: version_of(repository, "new") == 5, LATE_S)
         in_time(lambda: repository.unload("new"))
-        # Another list has its turn, and m goes with what it loads.
+        # Another list is applied, and m is dropped with its load.
         in_time(lambda: repository.replace_models([configs["n"]]))
         assert repository.names() == ["n"]
         hanging.go.set()
@@ -267,7 +267,7 @@ def test_the_end_does_not_wait_for_what_hangs(tmp_path: Path, hanging: Hanging) 
 
 
 def test_saved_models_whose_initialiser_never_ends(tmp_path: Path) -> None:
-    """A real loader; what runs is told to end, and does."""
+    """With the real loader, a run is told to end, and does."""
     for name in ("m", "n"):
         save_hungry(tmp_path / name / "1", side=2)
     models = tuple(ModelConfig(name, str(tmp_path / name)) for name in ("m", "n"))

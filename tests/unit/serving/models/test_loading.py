@@ -14,7 +14,7 @@ from unit.serving.numpy_models import echo, half_plus_two
 
 
 def write(folder: Path, *tags: list[str]) -> Path:
-    """A SavedModel whose graphs have these tags and one signature each, numbered."""
+    """A SavedModel whose graphs have these tags and one numbered signature each."""
     message = SavedModel(saved_model_schema_version=1)
     for i, words in enumerate(tags):
         graph = message.meta_graphs.add()

@@ -1,4 +1,4 @@
-"""One client, two models: a SavedModel and the ONNX file exported from it answer alike."""
+"""One client, two models: a SavedModel and its ONNX export give the same answers."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from support.golden import FOLDER
 from unit.serving.memory_server import Server, running
 
 pytest.importorskip("onnxruntime")
-# By TensorFlow, with what it answered. One input, one output; two of each.
+# Models that TensorFlow wrote: with one input and output, and with two of each.
 MODELS = ("keras_mlp", "keras_cnn", "keras_lstm", "multi_io")
 
 
@@ -24,7 +24,7 @@ MODELS = ("keras_mlp", "keras_cnn", "keras_lstm", "multi_io")
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, dict[str, Any]]]:
-    """A server of both, and inputs that TensorFlow recorded."""
+    """A server with both, and the inputs that TensorFlow recorded."""
     folder = tmp_path_factory.mktemp("both")
     source = FOLDER / "saved_models" / request.param
     (folder / "saved").mkdir()
@@ -53,7 +53,7 @@ def recorded(source: Path) -> dict[str, Any]:
 
 
 def agree(first: Any, second: Any) -> None:
-    """Equal up to the order in which each side adds; float32 sums of some dozens of terms."""
+    """Equal up to the order of summation of some dozens of float32 terms."""
     if isinstance(first, dict):
         assert first.keys() == second.keys()
         for key, value in first.items():

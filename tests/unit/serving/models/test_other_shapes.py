@@ -1,6 +1,6 @@
-"""Feeds of shapes that a signature does not declare: TensorFlow runs the graph on them.
+"""Feeds with undeclared shapes, on which TensorFlow runs the graph.
 
-The expectation is the same Python function, called with the same arrays.
+The expected results are those of the same Python function.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_a_graph_computes_what_it_can(
     model = load_model(save(tmp_path, lambda x: {"y": function(x)}, spec))
     servable = Servable("m", 1, model, batching=BatchOptions())
     draw = np.random.default_rng(2)
-    for _ in range(2):  # and from the plans that are kept
+    for _ in range(2):  # and from cached plans
         for shape in shapes:
             x = draw.normal(size=shape).astype(np.float32)
             expected = function(tf.constant(x)).numpy()
@@ -150,7 +150,7 @@ def test_plans_of_other_shapes_are_few(tmp_path: Path) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """TensorFlow Serving's first example, declared as its file declares it."""
+    """TensorFlow Serving's first example, with the declaration of its file."""
     spec = tf.TensorSpec([None, 1], tf.float32, name="x")
     save(tmp_path / "half_plus_two", lambda x: {"y": half_plus_two(x)}, spec)
     models = (ModelConfig("half_plus_two", str(tmp_path / "half_plus_two")),)

@@ -1,4 +1,4 @@
-"""Model folders that are cut, removed and damaged under the server."""
+"""Model folders that are truncated, removed and damaged while they are served."""
 
 import gc
 import os
@@ -28,7 +28,7 @@ DATA = "variables/variables.data-00000-of-00001"
 
 
 def save(folder: Path, scale: float = 1.0) -> Path:
-    """A model that sums its inputs, `scale` times."""
+    """A model that returns the sum of its inputs times `scale`."""
 
     class Sum(tf.Module):
         def __init__(self) -> None:
@@ -51,7 +51,7 @@ def answer(models: Repository) -> float:
 
 @pytest.fixture(autouse=True)
 def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where copies are."""
+    """The folder for copies."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
@@ -61,7 +61,7 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def models(tmp_path: Path) -> Iterator[Repository]:
-    """A server of version 1 of the model `m`, asked for nothing yet."""
+    """A server with version 1 of the model `m`, without any requests yet."""
     save(tmp_path / "m" / "1")
     config = ModelConfig("m", str(tmp_path / "m"))
     settings = Settings(models=(config,), file_system_poll_s=0, warmup_iterations=0)
@@ -86,7 +86,7 @@ print(model.signatures["serving_default"].run_arrays({{"x": x}})["y"][0, 0])
 
 def test_a_data_file_may_be_cut_short_in_place(tmp_path: Path) -> None:
     folder = save(tmp_path / "m")
-    # In a process of its own: where it goes wrong, the system ends the process.
+    # In a separate process, since the system would end it on an error.
     command = [sys.executable, "-c", SCRIPT, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.strip()) == (0, f"{ROWS:.1f}"), done.stderr
@@ -140,7 +140,7 @@ def test_copies_go_with_the_last_who_uses_them(tmp_path: Path, copies: Path) -> 
     one, two = copy_privately(folder), copy_privately(folder)
     assert one is not None
     assert two is not None
-    assert one.path == two.path  # shared, as by workers
+    assert one.path == two.path  # shared, as between workers
     assert (one.path / DATA).read_bytes() == (folder / DATA).read_bytes()
     one.release()
     one.release()
@@ -162,7 +162,7 @@ def test_a_worker_that_ends_leaves_no_copy(tmp_path: Path, copies: Path) -> None
     assert len(list(copies.iterdir())) == 3
     release_copies()
     assert [path.name for path in copies.iterdir()] == [".lock"]
-    x = np.ones((1, ROWS), np.float32)  # what is mapped stays
+    x = np.ones((1, ROWS), np.float32)  # mapped values stay
     for model in models:
         assert model.signatures["serving_default"].run_arrays({"x": x})["y"][0, 0] == ROWS
 
@@ -244,7 +244,7 @@ def test_without_space_the_original_is_read(
     model = load_model(folder)
     assert "must not be cut short" in caplog.text
     assert "has no space" in caplog.text
-    os.truncate(folder / DATA, 0)  # were it mapped, the system would end this process
+    os.truncate(folder / DATA, 0)  # if it were mapped, the system would end this process
     outputs = model.signatures["serving_default"].run_arrays({"x": np.ones((1, ROWS), np.float32)})
     assert outputs["y"][0, 0] == ROWS
 

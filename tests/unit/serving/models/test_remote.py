@@ -1,4 +1,4 @@
-"""Models at URLs are fetched whole, kept, and never half there."""
+"""Models at URLs are downloaded completely, cached, and never loaded in part."""
 
 import http.server
 import shutil
@@ -41,7 +41,7 @@ BASE = "memory://models/m"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """A cache folder for the test."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(config.settings, "cache", folder)
     return folder
@@ -49,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def store() -> Iterator[Any]:
-    """A store in memory, empty."""
+    """An empty store in memory."""
     found = fsspec.filesystem("memory")
     found.store.clear()
     found.pseudo_dirs[:] = [""]
@@ -75,7 +75,7 @@ def repository(base: str = BASE, loader: Loader = read_version, **more: Any) -> 
 
 
 def look(models: Repository) -> None:
-    """Look for versions at URLs, until what is found is loaded."""
+    """Check for versions at URLs until those found are loaded."""
     models._look_at_urls()
     until(lambda: not models._queue.is_pending("m"))
 
@@ -139,7 +139,7 @@ def test_a_version_is_fetched_once(
         get_file(self, path, to, **options)
 
     monkeypatch.setattr(type(store), "get_file", count)
-    for _ in range(3):  # a server that starts again
+    for _ in range(3):  # a server that restarts
         models = repository()
         models.start()
         assert answer(models) == 3.0
@@ -147,7 +147,7 @@ def test_a_version_is_fetched_once(
     first = list(fetched)
     assert first
     assert len(first) == len(set(first))
-    put(store, tmp_path, 1, 4.0)  # another one of the same number
+    put(store, tmp_path, 1, 4.0)  # another one with the same number
     models = repository()
     models.start()
     assert answer(models) == 5.0

@@ -130,7 +130,7 @@ def test_a_new_version_takes_over_and_the_old_one_ends(tmp_path: Path) -> None:
     models.refresh()
     assert answer(models) == 2
     assert states(models) == {2: "AVAILABLE", 1: "END"}
-    assert held.run_now("serving_default", {"x": np.float32([0])})["y"] == 1  # it was not torn away
+    assert held.run_now("serving_default", {"x": np.float32([0])})["y"] == 1  # it still runs
     with pytest.raises(NotFoundError):
         models.get(Which("m", 1))
 
@@ -154,7 +154,7 @@ def test_a_version_goes_with_the_last_who_holds_it_and_its_weights_with_it(
         model = read_version(folder)
         return replace(model, forget=lambda: forgotten.append(int(folder.name)))
 
-    monkeypatch.setattr(gc, "collect", lambda: None)  # it goes without being looked for
+    monkeypatch.setattr(gc, "collect", lambda: None)  # it is freed without a collection
     gc.disable()
     try:
         write_version(tmp_path, 1)
@@ -211,7 +211,7 @@ def test_python_looks_at_once_where_the_process_has_grown_by_much(
         megabytes[0] = size
         write_version(tmp_path, version)
         models.refresh()
-    assert len(looked) == 3  # at the first, and at 64 MiB more each time
+    assert len(looked) == 3  # the first time, and after each 64 MiB
     models.close()
 
 
@@ -242,7 +242,7 @@ def test_a_broken_version_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptu
 
 def test_a_broken_version_is_tried_again_when_it_changes(tmp_path: Path) -> None:
     write_version(tmp_path, 1, 1)
-    (tmp_path / "2").mkdir()  # a copy that has just begun
+    (tmp_path / "2").mkdir()  # a copy in progress
     models = started(tmp_path)
     assert answer(models) == 1
     assert "saved_model.pb is missing" in models.status(Which("m", 2))[0].message
@@ -318,7 +318,7 @@ def test_a_base_path_that_vanishes_leaves_what_is_loaded(
     for _ in range(3):
         models.refresh()
     assert answer(models) == 1
-    assert len(caplog.records) == 1  # not one a second
+    assert len(caplog.records) == 1  # not one per second
     (tmp_path / "away").rename(tmp_path / "m")
     write_version(tmp_path / "m", 2, 2)
     models.refresh()
@@ -449,17 +449,17 @@ class TestConfigurationFile:
         assert models.names() == ["a", "b"]
         self.write(path, ("a", tmp_path / "a"), ("c", tmp_path / "c"))
         wait_for(lambda: models.names() == ["a", "c"])
-        assert models.get(Which("a")) is a  # not disturbed
+        assert models.get(Which("a")) is a  # not affected
         assert answer(models, Which("c")) == ord("c")
         self.write(path, ("a", tmp_path / "b"), ("c", tmp_path / "late"))
         wait_for(lambda: "did not become available" in caplog.text)
-        assert models.get(Which("a")) is a  # a path that is wrong changes nothing
+        assert models.get(Which("a")) is a  # an invalid path changes nothing
         assert answer(models, Which("c")) == ord("c")
         write_version(tmp_path / "late", 1, 7)
-        wait_for(lambda: answer(models, Which("a")) == ord("b"))  # until it is right
+        wait_for(lambda: answer(models, Which("a")) == ord("b"))  # until it is valid
         assert answer(models, Which("c")) == 7
         assert caplog.text.count("did not become available") == 1
-        path.write_text("")  # as it is for a moment while somebody writes it
+        path.write_text("")  # as for a moment while it is overwritten
         models._reread_config()
         assert models.names() == ["a", "c"]
         path.write_text("damaged {")
@@ -485,7 +485,7 @@ class TestConfigurationFile:
 
 
 class TestReplacing:
-    """All of a list of models is served, or nothing changes."""
+    """A list of models is served completely, or nothing changes."""
 
     @pytest.fixture
     def models(self, tmp_path: Path) -> Repository:
@@ -542,14 +542,14 @@ class TestReplacing:
         assert answer(models) == 1
         assert models.labels("m") == {}
         other = write_version(tmp_path / "junk", 1, None).parent
-        with pytest.raises(UnknownError) as refusal:  # of the path, not of the label before it
+        with pytest.raises(UnknownError) as refusal:  # for the path, not for the label before it
             models.replace_models([ModelConfig("m", str(other))])
         assert "names version" not in str(refusal.value)
         models.replace_models([ModelConfig("m", base, All(), {"y": 1, "z": 2})])
         assert models.get(Which("m", None, "y")).version == 1
         assert models.get(Which("m", None, "z")).version == 2
         with pytest.raises(FailedPreconditionError, match="'y' names version 1"):
-            models.replace_models([ModelConfig("m", base, Latest(1), {"y": 1})])  # it would go
+            models.replace_models([ModelConfig("m", base, Latest(1), {"y": 1})])  # unloads it
         assert models.get(Which("m", None, "y")).version == 1
 
     def test_what_was_loaded_in_vain_is_closed(
@@ -596,7 +596,7 @@ def test_a_loader_that_never_ends_does_not_stop_answers(tmp_path: Path) -> None:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Return once the condition holds; a model that is not there yet does not."""
+    """Return once the condition holds; errors for missing models count as False."""
     logging.getLogger("pinnace.serving").setLevel(logging.INFO)
 
     def holds() -> bool:

@@ -1,4 +1,4 @@
-"""Models of other libraries that a server takes: only their own files are read, nothing is left."""
+"""Models of other libraries: only their own files are read, and no files are left behind."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ def test_a_server_answers_with_each_kind(numbered: bool, tmp_path: Path) -> None
     program = tmp_path / "serve.py"
     program.write_text(COMMAND)
     models = dict(KINDS)
-    if numbered:  # below a base folder, out of which no link may lead
+    if numbered:  # below a base folder, which no link may leave
         for name in ("tfjs", "forest"):
             models[name] = tmp_path / name
             shutil.copytree(KINDS[name], models[name] / "2")
@@ -85,7 +85,7 @@ def test_no_folder_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     model = load_model(kept(tmp_path / "m"))
     assert model.signatures
-    # Private copies lie in one folder, and are removed when nothing uses them.
+    # Private copies are in one folder, and are removed when they are unused.
     assert {path.name for path in scratch.iterdir()} <= {f"pinnace-{os.getuid()}"}
 
 

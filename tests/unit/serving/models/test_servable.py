@@ -182,7 +182,7 @@ def test_a_larger_run_is_known_to_take_as_long_as_a_smaller_one_and_no_more() ->
     times.record(1024, 0.010)
     assert times.at_least(1024) == times.at_least(2**20) == 0.010
     assert times.at_least(10) == 0.0
-    times.record(4, 0.2)  # beside a compiler
+    times.record(4, 0.2)  # while a compiler runs
     assert times.at_least(10) == times.at_least(1024) == 0.010
 
 
@@ -190,7 +190,7 @@ def test_expectations_stay_near_what_runs_take() -> None:
     times = RunTimes()
     seconds = 0.001
     times.record(1000, seconds)
-    for _ in range(40):  # a little longer each time
+    for _ in range(40):  # slightly longer each time
         seconds *= 1.02
         times.record(1000, seconds)
     mean = times._seconds[(1000).bit_length()]
@@ -201,7 +201,7 @@ def test_expectations_stay_near_what_runs_take() -> None:
 def test_a_size_that_was_slow_once_is_no_slower_than_its_parts() -> None:
     times = RunTimes()
     times.record(1000, 0.001)
-    times.record(4000, 0.2)  # beside a compiler
+    times.record(4000, 0.2)  # while a compiler runs
     assert times.expect(4000) == pytest.approx(0.004)
     times.record(16000, 0.002)
     assert times.expect(4000) == pytest.approx(0.002)

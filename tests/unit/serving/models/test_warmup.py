@@ -1,4 +1,4 @@
-"""A version answers its warm-up requests before anybody else may ask it."""
+"""A version answers its warm-up requests before clients' requests."""
 
 import shutil
 from pathlib import Path
@@ -30,7 +30,7 @@ TEXTS = TensorSpec([None], "string")
 
 
 class Seen:
-    """A model that remembers what it was asked."""
+    """A model that records its requests."""
 
     def __init__(self, is_pure: bool = True) -> None:
         self.feeds: list[tuple[str, Arrays]] = []
@@ -132,7 +132,7 @@ def test_a_version_that_cannot_answer_them_is_not_served(
 
 
 def test_a_recorded_request_of_another_shape_than_declared_is_answered(tmp_path: Path) -> None:
-    """As TensorFlow Serving's README asks its half_plus_two, whose x is declared [?, 1]."""
+    """The request of TensorFlow Serving's README to half_plus_two, whose x is declared [?, 1]."""
     shutil.copytree(golden("v1_models/half_plus_two") / "model", tmp_path / "1")
     log = PredictionLog()
     request = log.predict_log.request

@@ -1,4 +1,4 @@
-"""Loads, warm-ups, examples and batches as Prometheus reads them, by TensorFlow Serving's names."""
+"""Loads, warm-ups, examples and batches in Prometheus, under TensorFlow Serving's names."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_loads_and_warm_ups_are_counted_by_path(tmp_path: Path) -> None:
     assert value(text, f"{CC}load_latency", model_path=f"{bad}/2") is None
     warmup = f"{TFS}model_warmup_latency"
     assert value(text, f"{warmup}_count", model_path=f"{good}/7", status="OK") == 1
-    # TensorFlow Serving's bounds: 33 of them, from 10 microseconds on, each 1.8 times the last.
+    # TensorFlow Serving's 33 bounds, from 10 microseconds, each 1.8 times the previous one.
     rows = [dict(labels) for name, labels in samples(text) if name == f"{warmup}_bucket"]
     bounds = sorted({float(row["le"]) for row in rows if row["model_path"] == f"{good}/7"})
     assert len(bounds) == 34
@@ -171,7 +171,7 @@ def test_examples_of_classify_and_regress_are_counted(tmp_path: Path) -> None:
 
 
 def test_runs_and_waits_are_counted(tmp_path: Path) -> None:
-    """What really ran, as the model saw it, is what is counted."""
+    """The counts are those of the model's actual runs."""
     write_version(tmp_path / "m", 7)
     sizes: list[int] = []
     spec = TensorSpec([None], "float32")

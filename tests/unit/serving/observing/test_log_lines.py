@@ -1,4 +1,4 @@
-"""Lines of logs are the server's own, whatever clients, models and errors have in their texts."""
+"""Text of clients, models and errors cannot forge lines of the server's log."""
 
 import io
 import json
@@ -81,7 +81,7 @@ def test_what_a_model_prints_has_a_mark_where_it_is_served() -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_the_log_of_a_server(tmp_path: Path, form: str) -> None:
-    """Another process: what clients and the model print, the access log, and how it ends."""
+    """A server process: prints of clients' texts and the model, access log, and shutdown."""
 
     class Talks(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "x")])

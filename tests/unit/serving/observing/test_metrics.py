@@ -1,4 +1,4 @@
-"""What is counted for many requests at once is what would be counted for each."""
+"""Counting many requests at once gives the counts of each separately."""
 
 import re
 
@@ -24,7 +24,7 @@ def test_values_together_count_as_each_by_itself(values: list[float]) -> None:
 @given(st.lists(VALUES, min_size=1, max_size=80))
 def test_values_may_have_a_unit_of_their_own(values: list[float]) -> None:
     one, all_at_once = Histogram(BUCKETS_US), Histogram(BUCKETS_US)
-    unit = 2.0**20  # exact, so that both meet the same bounds
+    unit = 2.0**20  # a power of 2, so that both use exact bounds
     for value in values:
         one.observe(value)
     all_at_once.observe_all([value / unit for value in values], unit)
@@ -37,7 +37,7 @@ def test_times_since_then_count_as_each_by_itself(begins: list[float], after: fl
     end = max(begins) + after
     one, all_at_once = Histogram(BUCKETS_US), Histogram(BUCKETS_US)
     values = [(end - begin) * 1e6 for begin in begins]
-    # A clock of seconds cannot tell what is so near to a bound from what is on it.
+    # A clock in seconds cannot distinguish values so close to a bound.
     near = [
         abs(value - bound) < 1e-9 * (end * 1e6 + bound) for value in values for bound in BUCKETS_US
     ]

@@ -1,4 +1,4 @@
-"""Gauges of what is pending: what scales a server."""
+"""Gauges of pending requests, for autoscaling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAITING, IN_FLIGHT = "pinnace:serving:requests_waiting", "pinnace:serving:reques
 
 
 def gauges(text: str) -> dict[tuple[str, str], float]:
-    """Each gauge of pending requests, by its name and model."""
+    """Each gauge of pending requests, by name and model."""
     return {
         (sample.name, sample.labels["model_name"]): sample.value
         for family in text_string_to_metric_families(text)
@@ -46,7 +46,7 @@ def test_what_waits_and_what_runs_is_shown_by_model(tmp_path: Path) -> None:
     entered, gate = threading.Event(), threading.Event()
 
     def run(feeds: Arrays) -> Arrays:
-        if feeds["x"][0] >= 0:  # not the warm-up of the version
+        if feeds["x"][0] >= 0:  # except the version's warm-up
             entered.set()
             assert gate.wait(30)
         return {"y": feeds["x"]}
@@ -115,7 +115,7 @@ class _Servable:
 
 
 class _Models:
-    """A repository and an exchange, as far as they are looked at."""
+    """The parts of a repository and an exchange that the gauges read."""
 
     def __init__(self, in_flight: int, *servables: _Servable) -> None:
         self.in_flight = in_flight

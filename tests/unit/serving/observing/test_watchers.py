@@ -1,4 +1,4 @@
-"""What sees the requests that are over: access log, records, traces."""
+"""Observers of completed requests: access log, records, traces."""
 
 import datetime as dt
 import json
@@ -32,7 +32,7 @@ from unit.serving.numpy_models import every_kind, half_plus_two, write_version
 def ask_and_close(
     tmp_path: Path, requests: list[tuple[str, str, dict[str, Any]]], **more: Any
 ) -> None:
-    """Ask a server in memory, then let it end as a real one ends."""
+    """Run a client against a server in memory, and then its shutdown."""
     if not (tmp_path / "m").exists():
         write_version(tmp_path / "m", 7)
     settings = Settings(
@@ -232,8 +232,8 @@ def test_nothing_watches_unless_it_is_asked_for(tmp_path: Path) -> None:
 def test_files_of_processes_that_are_gone_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
-    """Windows takes signal 0 for Ctrl-C; there a file that is open cannot be removed."""
-    gone, own = 2**22 + 1, os.getpid()  # no process has a number beyond Linux's limit
+    """On Windows, signal 0 is Ctrl-C, and open files cannot be removed."""
+    gone, own = 2**22 + 1, os.getpid()  # beyond Linux's limit of process numbers
     parts = [tmp_path / f".requests-0-{pid}-1.tfrecord.part" for pid in (gone, own)]
     for part in parts:
         part.write_bytes(b"")

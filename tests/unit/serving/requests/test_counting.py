@@ -1,4 +1,4 @@
-"""Messages within messages are counted before any of them is made."""
+"""Nested messages are counted before they are parsed."""
 
 import sys
 
@@ -44,7 +44,7 @@ def tensor(data: bytes) -> bytes:
     return field(2, field(1, b"x") + field(2, data))
 
 
-# What one megabyte of each kind of message may hold many of.
+# Messages of one megabyte, each with many parts of one kind.
 TOO_MANY: dict[str, tuple[type[Message], bytes]] = {
     "axes": (PredictRequest, tensor(field(2, many(b"\x12\0")))),
     "axes behind texts": (PredictRequest, tensor(field(2, b"\x42\0" * 99 + many(b"\x12\0")))),
@@ -154,7 +154,7 @@ def test_the_last_part_is_where_the_last_field_begins(
 
 @pytest.mark.parametrize("has_context", [False, True])
 def test_examples_stay_bytes(has_context: bool) -> None:
-    """The bytes are those that the messages of Examples have."""
+    """The bytes equal those of messages made of Examples."""
     classify, several = ClassificationRequest(), MultiInferenceRequest()
     listed = classify.input.example_list.examples
     if has_context:
@@ -234,7 +234,7 @@ except MemoryError as error:
     google.protobuf.__version__.startswith("6."), reason="its error has no reason before 7"
 )
 def test_a_message_for_which_there_is_no_memory_is_not_called_wrong() -> None:
-    """The parser has one class of error for both."""
+    """The parser has one error class for both."""
     assert (
         run_fresh(NO_MEMORY) == "8 there is not enough memory for the request\n"
     )  # RESOURCE_EXHAUSTED

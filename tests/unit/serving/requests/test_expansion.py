@@ -1,4 +1,4 @@
-"""What a small request may take: each kind of body that stands for more than it is."""
+"""Limits of the memory of small requests: each kind of body that expands."""
 
 import asyncio
 import gc
@@ -212,7 +212,7 @@ def test_a_packed_bomb_is_refused(small: Settings, encoding: str) -> None:
 
 
 def test_what_requests_expand_to_counts_among_the_bytes_that_are_held(small: Settings) -> None:
-    # Two thirds of what the server holds in all, each; both are slow.
+    # Each takes two thirds of the total limit, and both are slow.
     values = json.dumps({"signature_name": "slow", "inputs": [0] * (small.max_inflight_bytes // 6)})
     with running(small, lambda _: every_kind()) as server:
         options = {"content": values.encode()}
@@ -242,7 +242,7 @@ def test_a_large_body_that_is_read_slowly_keeps_to_the_time_of_its_request(
             headers={"X-Request-Timeout-Ms": "50"},
         )
         assert reply.status_code == 504
-        assert not is_read.is_set()  # the answer did not wait for that
+        assert not is_read.is_set()  # the reply did not wait for it
         answered.set()
         assert server.app.state.exchange.in_flight == 0
 
@@ -274,7 +274,7 @@ def test_the_loop_goes_on_while_a_megabyte_of_json_is_read(small: Settings) -> N
             return longest / (time.perf_counter() - begin)
 
     with kept_for_requests(), quick_turns(), running(small, lambda _: every_kind()) as server:
-        # One call of the parser, which nobody can interrupt, and not all that is to be done.
+        # One call of the parser, which cannot be interrupted, and not all of the work.
         assert min(asyncio.run(run(server)) for _ in range(3)) < 0.6
 
 

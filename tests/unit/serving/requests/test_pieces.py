@@ -1,4 +1,4 @@
-"""A message read in pieces is the message that protobuf's own parser reads."""
+"""A message parsed in pieces equals the message of protobuf's own parser."""
 
 import random
 from typing import Any
@@ -76,7 +76,7 @@ KINDS: Any = [predict_request, infer_request, classification]
 
 @pytest.fixture(scope="module", autouse=True)
 def small_pieces() -> Any:
-    """Cuts wherever one is possible."""
+    """Split wherever it is possible."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "_PIECE_BYTES", 16)
         patch.setattr(wire_format, "_MOST", 3)
@@ -98,7 +98,7 @@ def read(kind: type[Message], data: bytes, way: Any) -> Message | None:
 def test_whole_messages(make: Any, seed: int, twice: bool) -> None:
     message = make(random.Random(seed))
     data = message.SerializeToString()
-    if twice:  # entries of maps with the same keys, messages that are merged
+    if twice:  # map entries with the same keys, messages that are merged
         data += make(random.Random(seed + 1)).SerializeToString()
     found = read(type(message), data, merge)
     wanted = read(type(message), data, lambda m, d: m.MergeFromString(d))

@@ -1,4 +1,4 @@
-"""API keys, and which encodings a client accepts."""
+"""API keys, and the encodings that a client accepts."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Answers have a limit, which is known before they are written; views count by their shapes."""
+"""The limit of replies is checked before they are written; views count by their shapes."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ KINDS = ("tile", "broadcast", "repeat", "raw", "mesh", "fill", "words")
 
 
 class Much(tf.Module):
-    """A number in, as many out: most of them as a view of one."""
+    """As many numbers as requested, most of them as a view of one."""
 
     @tf.function(input_signature=[tf.TensorSpec([1], tf.int32, "n")])
     def tile(self, n: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -123,7 +123,7 @@ def test_an_answer_above_the_limit_is_refused_by_every_form_of_http(model: Path)
         npy = {"Accept": "application/x-npy"}
         answer = server.ask("POST", "/v1/models/m:predict", json=asked(LARGE), headers=npy)
         assert answer.status_code == 429, answer.text[:100]
-        # An output that was not asked for is not written.
+        # An output that was not requested is not written.
         one = {
             "inputs": [{"name": "n", "datatype": "INT32", "shape": [1], "data": [40000]}],
             "parameters": {"signature_name": "mesh"},
@@ -133,7 +133,7 @@ def test_an_answer_above_the_limit_is_refused_by_every_form_of_http(model: Path)
 
 
 def test_rows_that_run_together_are_refused_one_by_one(model: Path) -> None:
-    """On the connection and by the application; and what is below the limit is answered."""
+    """On the connection and by the application; replies below the limit are sent."""
     settings = settings_of(model, max_reply_bytes=5000)
     for way in (Way.HOT, Way.PLAIN):
         repository = Repository(settings, load_model)
@@ -230,7 +230,7 @@ def test_an_answer_above_the_limit_is_refused_over_grpc(model: Path) -> None:
     view=st.sampled_from(["", "transposed", "broadcast", "strided"]),
 )
 def test_pieces_are_the_whole(shape: list[int], dtype: str, view: str) -> None:
-    """What is written in pieces reads as what NumPy has, however the array lies in memory."""
+    """Text that is written in pieces equals NumPy's, for any strides of the array."""
     shape = [size * 40 if i == len(shape) - 1 else size for i, size in enumerate(shape)]
     while np.prod(shape) > 10**5:
         shape[int(np.argmax(shape))] //= 2
@@ -305,7 +305,7 @@ def test_long_outputs_read_as_the_messages_that_protobuf_writes(
     assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(array).tobytes() or (
         kind == "object" and (found == array).all()
     )
-    # The same bytes as the list of a message that holds it all.
+    # The same bytes as the list of a message that holds all values.
     if not as_content:
         wanted = list_tensor(np.ascontiguousarray(array))
         assert response.outputs["y"].SerializeToString() == wanted.SerializeToString()
@@ -313,7 +313,7 @@ def test_long_outputs_read_as_the_messages_that_protobuf_writes(
 
 @pytest.mark.parametrize("kind", ["int32", "int64", "bool", "object", "float16", "complex128"])
 def test_a_long_output_is_refused_before_it_takes_memory(kind: str) -> None:
-    """Over every wire: however wide the view, the refusal takes no more than pieces of it."""
+    """For every wire and any view, the refusal needs no more memory than pieces of the reply."""
     one = np.array([b"abc"], object) if kind == "object" else np.array([100]).astype(kind)
     array = np.broadcast_to(one, (3_000_000,))
     encodes = [
@@ -343,7 +343,7 @@ def test_outputs_together_are_refused_before_any_is_written() -> None:
         _Predicted(_Named(), "s", list(arrays), as_content=False),
         _Inferred(_Named(), "", outputs),
     ):
-        ALLOWANCE.most_reply = 3_000_000  # each alone is less
+        ALLOWANCE.most_reply = 3_000_000  # each alone is smaller
         tracemalloc.start()
         try:
             with pytest.raises(ResourceExhaustedError):
@@ -356,7 +356,7 @@ def test_outputs_together_are_refused_before_any_is_written() -> None:
 
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_many_classes_are_refused_before_they_are_pairs(with_labels: bool) -> None:
-    """Few bytes of examples are as many classes as a model has for each: over both wires."""
+    """Small examples yield all classes of a model each, over both wires."""
     outputs: dict[str, Any] = {"scores": np.full((2000, 1000), 0.5, np.float32)}
     if with_labels:
         outputs["classes"] = np.broadcast_to(np.array([b"label"], object), (2000, 1000))
@@ -397,6 +397,6 @@ def test_classes_in_pieces_are_the_message() -> None:
 
 
 class _Named:
-    """As much of a version as a reply names."""
+    """The parts of a version that a reply names."""
 
     name, version = "m", 3

@@ -1,4 +1,4 @@
-"""What requests become while they are read is asked for before it begins."""
+"""Memory for decoding requests is reserved before it begins."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ MEGABYTE = 2**20
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], Room]:
-    """Makes the room of a process that may have 100 MB and holds some already."""
+    """Create the room of a process with a limit of 100 MB, some of which is in use."""
 
     def make(resident: int, held: int = 0) -> Room:
         monkeypatch.setattr(allocation, "resident", lambda: resident * MEGABYTE)
@@ -106,10 +106,10 @@ def test_a_server_without_memory_refuses_what_is_large_and_answers_the_rest(
         room = server.app.state.exchange.room
         assert server.predict(large).json()["predictions"][-1] == 0.5
         with monkeypatch.context() as full:
-            # It holds so little that what the body becomes is more than is left.
+            # Its limit is so low that decoding the body would exceed it.
             full.setattr(room, "_limits", Limits(allocation.resident() + MEGABYTE))
-            full.setattr(room, "_is_full", False)  # as it is again behind the block
-            # What earlier tests freed would be given back to the system, and be room enough.
+            full.setattr(room, "_is_full", False)  # as after the context
+            # Memory that earlier tests freed would be returned to the system, and be enough.
             full.setattr(room_module, "give_back", lambda: False)
             reply = server.predict(large)
             assert (reply.status_code, "Retry-After" in reply.headers) == (503, True)

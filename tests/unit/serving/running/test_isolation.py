@@ -1,4 +1,4 @@
-"""What one model does to itself alone: when it loads, when it runs, and when it never ends."""
+"""Models that load slowly, run for long or never end affect themselves only."""
 
 import asyncio
 import shutil
@@ -37,7 +37,7 @@ ROWS = TensorSpec([None], "float32")
 
 
 class Looping(tf.Module):
-    """A signature that never ends where zeros go in, and one that always does."""
+    """A signature that never ends for zeros, and one that always ends."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def endless(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -66,7 +66,7 @@ def looping(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without_kernel(source: Path, target: Path) -> None:
-    """A copy of a model whose divisions are ops that nobody knows."""
+    """A copy of a model whose divisions are replaced by unknown ops."""
     shutil.copytree(source, target)
     path = target / "saved_model.pb"
     message = SavedModel.FromString(path.read_bytes())
@@ -118,7 +118,7 @@ def test_a_load_that_never_ends_is_given_up_and_others_are_loaded(tmp_path: Path
         assert status.state is State.END
         assert "was not loaded within 0.3 s" in status.message
         hanging = [thread for thread in threading.enumerate() if thread.name == "pinnace-load"]
-        assert len(hanging) == 1  # what hangs is not tried again
+        assert len(hanging) == 1  # a hanging load is not retried
     finally:
         never.set()
         repository.close()
@@ -141,7 +141,7 @@ def test_a_version_with_an_op_that_cannot_run_does_not_replace_one_that_works(
         assert "'endless'" not in status.message
         shutil.rmtree(tmp_path / "m" / "2")
         repository.refresh()
-        assert [s.version for s in repository.status(M)] == [1]  # what is gone is forgotten
+        assert [s.version for s in repository.status(M)] == [1]  # removed versions are forgotten
     finally:
         repository.close()
 
@@ -189,7 +189,7 @@ def test_a_first_run_that_would_fail_for_every_request_fails_the_load(
 
 
 def stuck(release: threading.Event, entered: threading.Semaphore) -> NumpyModel:
-    """A kernel that looks at nothing: with 1 it stays until it is let go."""
+    """A kernel without checks: for 1 it blocks until it is released."""
 
     def run(feeds: Arrays) -> Arrays:
         if feeds["x"][0] == 1:
@@ -216,7 +216,7 @@ def test_a_kernel_that_never_ends_loses_its_thread_and_the_model_answers(
             late = [ask(1, 0.1) for _ in range(2)]  # as many as there are threads
             for outcome in await asyncio.gather(*late, return_exceptions=True):
                 assert isinstance(outcome, DeadlineExceededError)
-            # Another signature's calls, and this one's, find new threads.
+            # Calls of this and another signature get new threads.
             assert (await ask(7, 10.0))["y"].tolist() == [7], turn
         assert servable.stuck_runs == 6
         late = [ask(1, 0.1) for _ in range(4)]
@@ -295,7 +295,7 @@ def test_threads_come_and_go_as_they_are_needed() -> None:
         assert done.acquire(timeout=5)
     assert len(seen) <= 2
     runners.close()
-    runners.start(work)  # whoever comes late is served
+    runners.start(work)  # late callers are served
     assert done.acquire(timeout=5)
 
 

@@ -1,4 +1,4 @@
-"""Calls that wait together run together, and none is answered wrongly for it."""
+"""Calls that wait together run together, and each gets its own result."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ ROWS = TensorSpec([None], "float32")
 
 
 class Recorder:
-    """A signature that remembers the sizes of its runs, and takes some seconds a row."""
+    """A signature that records the sizes of its runs, and takes some seconds per row."""
 
     def __init__(self, function: Callable[[Any], Any], seconds: float = 0.0) -> None:
         self.sizes: list[int] = []
@@ -40,7 +40,7 @@ class Recorder:
 
     def _run(self, given: Arrays) -> Arrays:
         self.sizes.append(len(given["x"]))
-        time.sleep(self._seconds * len(given["x"]))  # a run that takes long
+        time.sleep(self._seconds * len(given["x"]))  # a slow run
         return {"y": self._function(given["x"])}
 
 
@@ -218,7 +218,7 @@ def test_a_call_that_was_cancelled_in_the_queue_never_runs() -> None:
         first = asyncio.create_task(servable.run("s", feeds(1)))
         await until_in_loop(lambda: recorder.sizes == [1])
         second = asyncio.create_task(servable.run("s", feeds(2, 2)))
-        await asyncio.sleep(0)  # it asks
+        await asyncio.sleep(0)  # it sends its request
         second.cancel()
         await first
         await servable.run("s", feeds(3, 3, 3))
@@ -243,7 +243,7 @@ def test_long_runs_go_on_side_by_side() -> None:
 
 
 def test_rows_that_cost_nothing_are_found_out() -> None:
-    """A run takes as long with many rows as with one: batches grow although one is long already."""
+    """A run takes as long with many rows as with one: batches grow although one is slow already."""
     sizes: list[int] = []
 
     def run(given: Arrays) -> Arrays:
@@ -299,7 +299,7 @@ def test_trials_end_though_two_threads_end_them_at_once() -> None:
 
     def double(x: Any) -> Any:
         if len(x) == 2 and not both.broken:
-            both.wait()  # two batches run, and each is tried for the last time
+            both.wait()  # two batches run, each for the last trial
         return x * 2
 
     recorder = Recorder(double, seconds=0.02)
@@ -327,7 +327,7 @@ def test_a_call_alone_may_run_longer_on_the_loop_than_several(
     recorder = Recorder(note)
     servable = recorder.servable(checks_batches=False, inline_s=0.001)
     main = threading.current_thread().name
-    # Half way between what several may take and what one may, whatever this machine measured.
+    # Halfway between the limits of several calls and of one, on any machine.
     monkeypatch.setattr(RunTimes, "expect", lambda *_: 0.003)
     threads.clear()
     gather(servable, [feeds(1)])
@@ -379,10 +379,10 @@ def test_a_thread_goes_on_with_what_waits_though_the_loop_is_busy() -> None:
         calls = [asyncio.create_task(servable.run("s", feeds(1)))]
         await until_in_loop(begun.is_set)
         calls += [asyncio.create_task(servable.run("s", feeds(i))) for i in (2, 3)]
-        for _ in range(2):  # they ask, and the turn is over
+        for _ in range(2):  # they send requests, and the iteration ends
             await asyncio.sleep(0)
         others_wait.set()
-        assert ended.wait(30)  # the loop does nothing meanwhile
+        assert ended.wait(30)  # the loop is idle meanwhile
         return await asyncio.gather(*calls)
 
     results = asyncio.run(run())
@@ -422,7 +422,7 @@ def test_a_call_that_is_alone_for_long_does_not_wait_for_others() -> None:
 
     async def alone() -> bool:
         task = asyncio.create_task(servable.run("s", feeds(1)))
-        await asyncio.sleep(0)  # the task asks; the turn is not over
+        await asyncio.sleep(0)  # the task sends its request; the iteration has not ended
         ran = len(recorder.sizes)
         await task
         await asyncio.sleep(0)
@@ -433,7 +433,7 @@ def test_a_call_that_is_alone_for_long_does_not_wait_for_others() -> None:
         at_once = [await alone() for _ in range(20)]
         assert not at_once[0]
         assert at_once[-1]
-        for expected in ([1, 7], [8]):  # what comes with others waits for them again
+        for expected in ([1, 7], [8]):  # a call that came with others waits for them again
             await asyncio.gather(*(servable.run("s", feeds(i)) for i in range(8)))
             await asyncio.sleep(0)
             assert recorder.sizes == expected

@@ -1,4 +1,4 @@
-"""Limits inside a model: a run that takes too long or too much ends, and the server lives on."""
+"""Limits of runs: a run beyond its time or memory ends, and the server continues."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def test_what_is_beyond_a_limit_is_ended_and_nobody_else_disturbed(model: Path) 
         run_threads=1,
     )
     with running(settings, load_model) as server:
-        for _ in range(2):  # the one thread of the model is free again
+        for _ in range(2):  # the model's only thread is free again
             endless = server.predict({"instances": [0, 5]}, signature="endless")
             assert endless.status_code == 504, endless.text
             assert "a run may take 1.5 s, and this one was not done" in endless.json()["error"]
@@ -104,7 +104,7 @@ def test_steps_without_loops_are_ended_between_two_of_them() -> None:
     concrete = straight.get_concrete_function()
     x = np.ones((300, 300), np.float32)
     guarded = RunLimits(0.05, 0).guard(lambda _: {"y": concrete.run([x])[0]})
-    for _ in range(5):  # before and after memory is prepared for the shape
+    for _ in range(5):  # before and after memory is planned for the shape
         with pytest.raises(DeadlineExceededError, match=r"a run may take 0.05 s"):
             guarded({})
 

@@ -1,4 +1,4 @@
-"""Feeds that stay bytes are the arrays that they stand for, alone and joined."""
+"""Feeds kept as bytes equal the arrays that they represent, alone and joined."""
 
 import numpy as np
 import pytest

@@ -27,7 +27,7 @@ LENGTH = "Inference-Header-Content-Length"
 
 
 class Totals(tf.Module):
-    """What is asked for goes into variables."""
+    """A model that accumulates requests in variables."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Totals(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="place")])
     def pick(self, place: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Assigns first, then fails for places that there are not."""
+        """Assign first, then fail for indices out of range."""
         self.total.assign_add([100.0, 100.0])
         with tf.control_dependencies([tf.debugging.assert_less(place, 2)]):
             return {"one": tf.gather(self.total, place)}
@@ -59,7 +59,7 @@ class Totals(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="count")])
     def loop(self, count: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Assigns inside of a loop and a branch."""
+        """Assign inside a loop and a branch."""
         for i in tf.range(count):
             if i % 2 == 0:
                 self.total.assign_add(tf.stack([1.0, self.scale]))
@@ -109,7 +109,7 @@ def test_each_sequence_has_its_own_values(server: Server) -> None:
     keys: list[int | str] = [1, "1", 2**63 - 1]
     for step in range(8):
         for key, rows in zip(keys, drawn, strict=True):
-            # Others change the model's own values meanwhile.
+            # Other requests change the model's own values meanwhile.
             infer(server, "x", [1000.0, 1000.0])
             found = values(infer(server, "x", rows[step], sequence_id=key, sequence_start=not step))
             expected = np.float32([10, 20]) + 2 * rows[: step + 1].sum(0)
@@ -140,7 +140,7 @@ def test_a_sequence_begins_and_ends(server: Server) -> None:
     for _ in range(2):
         assert values(infer(server, "x", [1.0, 1.0], **one)) == [[12.0, 22.0], [1]]
         assert infer(server, "x", [1.0, 1.0], sequence_id=3).status_code == 400
-    for _ in range(2):  # a start begins anew
+    for _ in range(2):  # START resets the values
         begun = infer(server, "x", [1.0, 1.0], sequence_id=3, sequence_start=True)
         assert values(begun) == [[12.0, 22.0], [1]]
         assert values(infer(server, "x", [1.0, 1.0], sequence_id=3))[1] == [2]

@@ -26,7 +26,7 @@ def command(model: NumpyModel, signature: str = "serving_default") -> str | None
 
 
 def body_of(line: str) -> object:
-    """The body that a command sends: its -d argument, or what its program prints."""
+    """The body that a command sends: its -d argument, or its program's output."""
     words = shlex.split(line)
     if "|" not in words:
         return json.loads(words[words.index("-d") + 1])

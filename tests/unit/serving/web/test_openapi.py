@@ -1,4 +1,4 @@
-"""The document says what the server does: examples are answered, schemas fit the replies."""
+"""The OpenAPI document agrees with the server: examples are answered, schemas fit the replies."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def document(server: Server) -> dict[str, Any]:
 
 
 def fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether a value fits a schema, as far as our documents use the language."""
+    """Whether a value matches a schema, for the keywords that the documents use."""
     if "anyOf" in schema:
         return any(fits(value, one) for one in schema["anyOf"])
     if "const" in schema:
@@ -90,7 +90,7 @@ def test_examples_are_answered_as_the_schemas_say(server: Server, path: str) -> 
 def test_what_the_schema_refuses_the_server_refuses(server: Server, body: object) -> None:
     operation = document(server)["paths"][PREDICT]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    # Only the signature that is meant: those of any shape would take anything.
+    # Only the intended signature: those of any shape would accept anything.
     name = body.get("signature_name", "serving_default") if isinstance(body, dict) else ""
     own = [one for one in schema["anyOf"] if one["title"].startswith(f"{name},")]
     assert not fits(body, {"anyOf": own})

@@ -1,4 +1,4 @@
-"""What is known of a message by its first bytes is what a full reading finds; so are replies."""
+"""Messages recognised by their prefix are read like parsed ones; the same holds for replies."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_known_form_is_decoded_and_answered_as_in_full(
         np.testing.assert_array_equal(found.feeds["x"], full.feeds["x"], strict=True)
         outputs = servable.run_now(full.signature_name, full.feeds)
         assert found.encode(outputs).body == full.encode(outputs).body
-    # The first is read in full; a list of integers is no bytes of numbers.
+    # The first is parsed; a list of integers has no raw bytes.
     is_packed = kind == "infer" or not more.get("is_list") or dtype in ("float32", "float64")
     assert known == (2 if is_packed else 0)
 
@@ -143,19 +143,19 @@ def test_replies_of_a_run_are_those_of_each(
     raw = data.draw(st.binary(min_size=size * np.dtype(dtype).itemsize, max_size=size * 8))
     y = np.frombuffer(raw[: size * np.dtype(dtype).itemsize], dtype).reshape(-1, *row)
     found = RowReplies(encode).encode_rows({"y": y}, rows)
-    # What is written as a list of integers is written for each by itself.
+    # Lists of integers are written for each request separately.
     assert (found is None) == (dtype not in AS_BYTES[kind])
     begin = 0
     for count, reply in zip(rows, found or [], strict=False):
         part = y[begin : begin + count]
-        # A list of Python's numbers loses some bits of what is no number.
+        # A list of Python numbers loses some bits of NaN.
         if part.dtype.kind != "f" or np.isfinite(part).all():
             assert reply.body == encode({"y": part}).body
         begin += count
 
 
 def whole(kind: str, data: bytes) -> tuple[Which, bytes]:
-    """The version that a message asks for and the bytes of its tensor, by its full reading."""
+    """The version that a message names and the bytes of its tensor, by the full parser."""
     if kind == "infer":
         infer = ModelInferRequest.FromString(data)
         return which_version(infer.model_name, infer.model_version), infer.raw_input_contents[0]
@@ -165,7 +165,7 @@ def whole(kind: str, data: bytes) -> tuple[Which, bytes]:
 
 
 def test_numbers_of_another_list_than_the_last_are_not_taken() -> None:
-    """As many bytes of decimals stand behind the numbers of the tensor's own dtype."""
+    """A list of as many bytes, of another dtype, follows that of the tensor's own dtype."""
     request = PredictRequest()
     request.model_spec.name = "m"
     request.inputs["x"].dtype = 1
@@ -204,7 +204,7 @@ def test_much_before_the_numbers_is_not_read_on_the_event_loop(kind: str) -> Non
 def test_other_messages_of_the_same_length_are_not_mistaken(
     kind: str, at: int, value: int, more: dict[str, Any]
 ) -> None:
-    """Any byte of a known message may be another one: what is found is still what is there."""
+    """With any byte of a known message changed, the result is still the message's content."""
     reader = READERS[kind]
     message: Callable[..., Message] = infer_message if kind == "infer" else predict_message
     forms = PackedForms(reader)
@@ -229,7 +229,7 @@ def test_what_is_not_one_tensor_of_numbers_at_the_end_is_read_in_full() -> None:
     wrong_size.inputs["x"].tensor_shape.dim[0].size = 2
     half = predict_message(x.astype(np.float16))
     for message in (
-        predict_message(x, outputs=["y"]),  # the filter stands behind the tensor
+        predict_message(x, outputs=["y"]),  # the filter follows the tensor
         predict_message(np.array([b"a"], object)),
         predict_message(np.array([True])),
         PredictRequest(),
@@ -263,7 +263,7 @@ def test_forms_that_never_come_again_are_seldom_learned() -> None:
 
 
 def test_a_version_that_takes_no_such_rows_reads_in_full() -> None:
-    """Another version of the model may have other inputs: each is asked by itself."""
+    """Another version of the model may have other inputs, so each version has its own state."""
     reader = READERS["predict"]
     data = predict_message(np.float32([[1, 2, 3]])).SerializeToString()
     form = PackedForms(reader).find(data)

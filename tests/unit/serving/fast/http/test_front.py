@@ -1,4 +1,4 @@
-"""The hot front: pieces, pipelines, clients that leave, and what it leaves to the parser."""
+"""The hot front: segments, pipelining, clients that leave, and requests left to the parser."""
 
 import asyncio
 import time
@@ -58,7 +58,7 @@ def test_no_more_requests_at_once_than_allowed(tmp_path: Path) -> None:
 
 
 def test_a_client_that_leaves_gives_its_place_to_others(tmp_path: Path) -> None:
-    """The runs of clients that left while they waited never begin."""
+    """Queued runs of clients that left never begin."""
     ran: list[float] = []
 
     def count(feeds: Any) -> Any:
@@ -97,7 +97,7 @@ def test_a_client_that_leaves_gives_its_place_to_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 64])
 def test_bytes_may_come_in_any_pieces(tmp_path: Path, chunk: int) -> None:
     requests = [request(rows(1, 2)), request(b"{"), request(b"", b"/healthz", method=b"GET")]
-    cold = replies(tmp_path / "b", Way.PLAIN, requests, len(requests[0]))  # in one piece
+    cold = replies(tmp_path / "b", Way.PLAIN, requests, len(requests[0]))  # in one segment
     assert replies(tmp_path / "a", Way.HOT, requests, chunk) == cold
 
 
@@ -157,7 +157,7 @@ def test_the_loop_is_told_of_replies_that_leave_nobody_waiting(
     begun = time.perf_counter()
     replies(tmp_path, Way.HOT, requests)
     now = time.perf_counter()
-    assert len(told) == 4  # two were answered twice; what is refused is no work that goes on
+    assert len(told) == 4  # two were answered twice; a refused request is not pending work
     assert all(begun < came < answered < now for came, answered in told)
 
 

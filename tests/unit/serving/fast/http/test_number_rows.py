@@ -1,4 +1,4 @@
-"""Bodies that machine code reads are decoded as by the full rules, and others left to them."""
+"""Bodies read by machine code are decoded as by the full rules, and others are left to them."""
 
 import json
 
@@ -110,7 +110,7 @@ def test_memory_of_large_bodies_is_not_kept() -> None:
 def test_the_reader_is_used_from_the_first_body_where_it_is(
     change: str, parsers: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With simdjson, and where there is no wheel of it: what is decoded is the same."""
+    """The results are the same with simdjson and without a wheel of it."""
     monkeypatch.setattr(parsed_rows, "_PARSERS", parsers)
     if change == "no library":
         monkeypatch.setattr(kernels, "_functions", {})

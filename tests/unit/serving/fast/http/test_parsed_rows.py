@@ -1,4 +1,4 @@
-"""The fast way of reading numbers gives what the full rules give, or stands back."""
+"""The fast parser of numbers gives the results of the full rules, or declines."""
 
 import json
 
