@@ -93,7 +93,7 @@ class CheckpointManager:
         if now < self._last_preserved:
             logging.getLogger("pinnace").warning(
                 "CheckpointManager: the clock is %.1f s behind the last preserved checkpoint "
-                "timestamp in %r: what is there is kept",
+                "timestamp in %r: existing checkpoints are kept",
                 self._last_preserved - now,
                 self._directory,
             )

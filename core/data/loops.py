@@ -77,7 +77,7 @@ def register() -> None:
 def _zip(*datasets: Dataset, strict: bool = False) -> Dataset:
     if strict:
         raise NotImplementedError(
-            "zip: strict=True cannot be had of datasets while a function is traced: their lengths "
+            "zip: strict=True is not supported for datasets in a traced function: their lengths "
             "are not known\n  Try: zip without strict, which ends with the shortest"
         )
     return Dataset.zip(datasets)

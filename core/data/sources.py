@@ -341,9 +341,7 @@ def generated_spec(types: Nest, shapes: Nest, signature: Nest) -> Nest:
             raise TypeError("from_generator: output_signature (or output_types) is required")
         signature = _signature_of(types, shapes)
     elif types is not None or shapes is not None:
-        raise TypeError(
-            "from_generator: output_types and output_shapes go without output_signature"
-        )
+        raise TypeError("from_generator: output_types and output_shapes exclude output_signature")
     signature = _tuples(signature)
     for spec in structure.flatten(signature):
         if not isinstance(spec, (TensorSpec, CompositeSpec)):

@@ -234,7 +234,7 @@ class Absent(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """Raises an error: the dataset is known only when the function runs."""
         del run
-        raise RuntimeError("a dataset that a traced function was given was read while tracing")
+        raise RuntimeError("a dataset argument of a traced function was read while tracing")
 
 
 def _collect(thing: Any, found: dict[int, Any], kind: type) -> None:

@@ -52,7 +52,7 @@ class StrategyExtended:
     def _container(self) -> Strategy:
         found = self._strategy_reference()
         if found is None:
-            raise RuntimeError("the strategy is gone: keep it as long as what belongs to it")
+            raise RuntimeError("the strategy was deleted: keep it as long as its parts are used")
         return found
 
     @property
@@ -128,7 +128,7 @@ class StrategyExtended:
 
                 extended = reference()
                 if extended is None:
-                    raise RuntimeError("the strategy of this function is gone")
+                    raise RuntimeError("the strategy of this function was deleted")
                 called = converted(python_function) if converts else python_function
                 return Meeting(extended._container(), called, args, kwargs).run()
 
@@ -161,7 +161,7 @@ class StrategyExtended:
             return value
         raise ValueError(
             f"A non-DistributedValues value {value} cannot be reduced with the given reduce op "
-            f"{op}: all replicas share it, and there is no telling whether it counts once"
+            f"{op}: all replicas share it, and whether it counts once is ambiguous"
         )
 
     def _copies(self, op: ReduceOp, variable: DistributedVariable) -> PerReplica:

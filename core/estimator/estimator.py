@@ -411,7 +411,7 @@ def _check_steps(who: str, **numbers: int | None) -> None:
 def _check_end(who: str, batches: Batches, steps: int | None) -> None:
     if batches.endless and steps is None:
         raise ValueError(
-            f"{who}: input_fn gave one batch, which comes again and again\n"
+            f"{who}: input_fn gave one batch, which is repeated forever\n"
             "  Try: a Dataset, or a number of steps"
         )
 
@@ -422,7 +422,7 @@ def _chosen_keys(who: str, predictions: Any, wanted: Any) -> list[str] | None:
     keys = [wanted] if isinstance(wanted, str) else list(wanted)
     if not isinstance(predictions, dict):
         raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
-            f"{who}: predict_keys may be given if predictions are a dict only"
+            f"{who}: predict_keys may only be given if predictions are a dict"
         )
     found = [key for key in keys if key in predictions]
     if not found:

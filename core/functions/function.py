@@ -330,8 +330,8 @@ class Function(Trackable, Generic[P, R]):
             )
         except RecursionError:
             raise RecursionError(
-                f"function {self._name!r} calls itself without end while it is traced: where a "
-                "tensor decides when to stop, both ways are traced, always\n"
+                f"function {self._name!r} recurses endlessly while it is traced: where a "
+                "tensor decides when to stop, both branches are always traced\n"
                 "  Try: a while loop"
             ) from None
         concrete._parameters = self._spec.positional

@@ -74,7 +74,7 @@ class Readable:
         if isinstance(obj, (SymbolicTensor, Operation)):
             kind = "Tensor" if isinstance(obj, Tensor) else "Operation"
             if not (allow_tensor if isinstance(obj, Tensor) else allow_operation):
-                raise TypeError(f"as_graph_element: {obj!r} is a {kind}, which is not asked for")
+                raise TypeError(f"as_graph_element: {obj!r} is a {kind}, which is not allowed here")
             node = obj.value.node if isinstance(obj, SymbolicTensor) else obj.node
             if node not in self.nodes:
                 raise ValueError(f"{kind} {obj!r} is not an element of this graph.")

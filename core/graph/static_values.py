@@ -30,7 +30,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         An array of the tensor's shape and dtype; for a symbolic tensor where constants and known
         shapes determine it. An object that is not a tensor is returned unchanged.
     """
-    ignored("get_static_value", "a value is known whole or not", False, partial=partial)
+    ignored("get_static_value", "a value is known completely or not at all", False, partial=partial)
     if isinstance(tensor, SymbolicTensor):
         return known_value(tensor.value)
     if isinstance(tensor, Tensor):

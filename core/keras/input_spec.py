@@ -41,7 +41,12 @@ class InputSpec:
         name: str | None = None,
         optional: bool = False,
     ) -> None:
-        ignored("InputSpec", "an input that is left out is not looked at", False, optional=optional)
+        ignored(
+            "InputSpec",
+            "optional inputs that are left out are not checked",
+            False,
+            optional=optional,
+        )
         self.dtype = dtype
         self.shape = None if shape is None else Shape(shape)
         self.ndim = self.shape.rank if self.shape is not None else ndim

@@ -506,7 +506,7 @@ class Layer(Module):
         Raises:
             ValueError: a size that is unknown or negative.
         """
-        ignored("Layer.add_weight", "it is no argument of it", **options)
+        ignored("Layer.add_weight", "the method has no such argument", **options)
         return self._weight_store.add(
             args,
             name=name,

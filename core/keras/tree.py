@@ -125,7 +125,7 @@ def assert_same_structure(a: Any, b: Any, check_types: bool | None = None) -> No
     if check_types is not None:
         warnings.warn(
             "keras.tree.assert_same_structure: check_types has no effect; "
-            "assert_same_paths takes lists and tuples for alike",
+            "assert_same_paths treats lists and tuples alike",
             DeprecationWarning,
             stacklevel=2,
         )

@@ -64,7 +64,7 @@ class Variable(metaclass=_Variables):
             "keras.Variable", "a value is in one place", "auto", synchronization=synchronization
         )
         ignored("keras.Variable", "a value is in one place", layout=layout)
-        ignored("keras.Variable", "it is no argument of it", **kwargs)
+        ignored("keras.Variable", "the class has no such argument", **kwargs)
         name = unique_name("variable") if name is None else name
         if not isinstance(name, str) or "/" in name:
             raise ValueError(f"Variable: name must be a text without a slash, got {name!r}")

@@ -111,7 +111,7 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
         ValueError: neither bound is given.
     """
     if a_min is None and a_max is None:
-        raise ValueError("clip: not both of a_min and a_max may be None")
+        raise ValueError("clip: a_min and a_max must not both be None")
     if a_min is None:
         return minimum(a, a_max)  # type: ignore[arg-type] # one of them is given
     if a_max is None:

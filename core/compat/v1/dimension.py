@@ -35,7 +35,7 @@ class Dimension:
 
     def __int__(self) -> int:
         if self._value is None:
-            raise TypeError("Dimension: a size that is not known is no integer")
+            raise TypeError("Dimension: an unknown size is no integer")
         return self._value
 
     __index__ = __int__

@@ -225,7 +225,7 @@ def _argument(arg: op_def_pb2.OpDef.ArgDef, types: Iterable[str], where: str) ->
         if arg.type_attr not in types:
             raise InvalidArgumentError(
                 f"{where}: argument {arg.name!r} has type attribute {arg.type_attr!r}, "
-                "which there is not"
+                "which does not exist"
             )
         kind = arg.type_attr
     else:

@@ -144,7 +144,7 @@ class ImageDataGenerator(Standards):
         if getattr(self, name) != value:
             setattr(self, name, value)
             warnings.warn(
-                f"ImageDataGenerator: {name} is {value}, since {why} is asked for",
+                f"ImageDataGenerator: {name} is {value}, since {why} is set",
                 UserWarning,
                 stacklevel=4,
             )

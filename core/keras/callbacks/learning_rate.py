@@ -76,7 +76,7 @@ class ReduceLROnPlateau(Monitor):
         **kwargs: Any,
     ) -> None:
         for name in kwargs:
-            no_effect("ReduceLROnPlateau", name, "it is no argument of it")
+            no_effect("ReduceLROnPlateau", name, "the callback has no such argument")
         super().__init__(monitor, mode, min_delta)
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau: factor must be below 1, got {factor}")

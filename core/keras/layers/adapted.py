@@ -139,7 +139,7 @@ class AdaptableLayer(Layer):
                 "  Try: call it on data, or build(shape)"
             )
         if self.lora_enabled:
-            raise ValueError(f"{who}: lora is already enabled, which is done once per layer")
+            raise ValueError(f"{who}: lora is already enabled; it can be enabled once per layer")
         weight = self.__dict__[self._main]
         shape = self._stored.shape if self._stored is not None else tuple(weight.shape)
         regularizer = getattr(self, f"{self._main}_regularizer")

@@ -38,7 +38,7 @@ class Lambda(Layer):
         super().__init__(**options)
         self.function = function
         self.output_shape_given = output_shape
-        ignored("Lambda", "the function itself tells its shape", output_shape=output_shape)
+        ignored("Lambda", "the function determines its shape", output_shape=output_shape)
         self.mask = mask
         self.arguments = arguments or {}
         parameters = inspect.signature(function).parameters if callable(function) else {}

@@ -174,7 +174,7 @@ class IndexLookup(Layer):
             raise ValueError(f"{who}: the vocabulary must have an entry")
         repeated = [x for x, count in Counter(tokens).items() if count > 1]
         if repeated:
-            raise ValueError(f"{who}: entries must differ, these do not: {repeated[:5]}")
+            raise ValueError(f"{who}: entries must be distinct, these are repeated: {repeated[:5]}")
         for x in (self.mask_token, self.oov_token if self.invert else None):
             if x is not None and x in tokens:
                 raise ValueError(f"{who}: {x!r} may only be at the beginning of the vocabulary")

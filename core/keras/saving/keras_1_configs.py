@@ -253,7 +253,7 @@ def _check_mode(inner: dict[str, Any]) -> None:
     if inner.get("mode", 0) != 0:
         raise ValueError(
             f"layer {inner.get('name')!r} is a BatchNormalization with mode={inner['mode']}, of "
-            "each sample (1) or of each batch also where it answers (2), which later Keras has not"
+            "each sample (1) or of each batch also where it answers (2), which later versions lack"
         )
 
 

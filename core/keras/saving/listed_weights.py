@@ -209,7 +209,7 @@ def _kind(name: str) -> str:
 def _group(group: Any, name: str) -> Any:
     found = hdf5_files.entry(group, name)
     if found is None:
-        raise ValueError(f"layer {name!r} is listed and is not there")
+        raise ValueError(f"layer {name!r} is listed, but missing")
     return found
 
 

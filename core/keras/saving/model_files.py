@@ -38,7 +38,7 @@ def save(
     path = Path(filepath)
     _check_arguments(str(path), zipped, given)
     if not overwrite and jobs.is_chief() and path.exists():
-        raise FileExistsError(f"Model.save: {str(filepath)!r} is there already")
+        raise FileExistsError(f"Model.save: {str(filepath)!r} exists already")
     with_optimizer = given.get("include_optimizer", True)
     if path.suffix in {".keras", *_OLDER} or zipped is False:
         with jobs.chief_writes(f"saving {str(path)!r}") as writes:

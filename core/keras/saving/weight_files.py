@@ -44,7 +44,7 @@ def save_weights(
     is_hdf5 = not is_sharded and _is_hdf5(path)
     there = path if is_hdf5 or is_sharded else f"{path}.index"
     if not overwrite and jobs.is_chief() and os.path.exists(there):  # noqa: PTH110 (a text that may be a URL)
-        raise FileExistsError(f"save_weights: {path!r} is there already")
+        raise FileExistsError(f"save_weights: {path!r} exists already")
     with jobs.chief_writes(f"saving weights {path!r}") as writes:
         if not (is_hdf5 or is_sharded):
             Checkpoint(root=model).write(path)

@@ -46,7 +46,7 @@ def parallel_stack(values: Sequence[TensorLike], name: str | None = "parallel_st
     """
     if state.tracer is None:
         raise RuntimeError(
-            "parallel_stack: it runs inside tf.function alone, as in TensorFlow\n"
+            "parallel_stack: it only runs inside tf.function, as in TensorFlow\n"
             "  Try: tf.stack(values)"
         )
     first = convert_to_tensor(values[0])

@@ -259,7 +259,9 @@ def require(name: str, holds: bool, rule: str, found: Array) -> None:
 def _refuse(name: str, options: dict[str, Any]) -> None:
     """Raise for modes of these ops that are not supported."""
     if options["input_mode"] == "skip_input":
-        raise UnimplementedError(f"{name}: input_mode 'skip_input' is not done; Try: linear_input")
+        raise UnimplementedError(
+            f"{name}: input_mode 'skip_input' is not supported; Try: linear_input"
+        )
     if options.get("num_proj"):
         raise UnimplementedError(f"{name}: num_proj must be 0, got {options['num_proj']}")
     if options["is_training"] and options["dropout"]:

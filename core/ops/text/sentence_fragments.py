@@ -210,7 +210,7 @@ def _kernel(
     lengths = row_lengths.tolist()
     if any(n < 0 for n in lengths) or any(len(one) != sum(lengths) for one in given):
         raise InvalidArgumentError(
-            f"{_OP}: row_lengths tell {sum(lengths)} words; there are "
+            f"{_OP}: row_lengths add up to {sum(lengths)} words; there are "
             f"{', '.join(str(len(one)) for one in given)} starts, ends, words and properties"
         )
     every = [

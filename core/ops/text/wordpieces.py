@@ -106,7 +106,7 @@ def _kernel(
 ) -> tuple[Array, ...]:
     table = table_of(_OP, vocab_lookup_table)
     if (table.key_dtype, table.value_dtype) != (dtypes.string, dtypes.int64):
-        raise InvalidArgumentError(f"{_OP}: the vocabulary must lead from string to int64: {table}")
+        raise InvalidArgumentError(f"{_OP}: the vocabulary must map string to int64: {table}")
     rule = _Rule(
         _bytes(suffix_indicator),
         max_bytes_per_word,

@@ -181,7 +181,7 @@ def _predict_kernel(
     for tree in trees if batch else ():
         if tree.feature.max() >= len(features):
             raise InvalidArgumentError(
-                f"{op}: a tree asks for feature {int(tree.feature.max())} of {len(features)}"
+                f"{op}: a tree uses feature {int(tree.feature.max())} of {len(features)}"
             )
         logits += np.float32(tree.weight) * tree.values[tree.leaves(op, features)]
     return logits

@@ -56,7 +56,7 @@ class Tree(NamedTuple):
             if (following == at).all():
                 return at
             at = following
-        raise InvalidArgumentError(f"{name}: the nodes of a tree lead round in a circle")
+        raise InvalidArgumentError(f"{name}: the nodes of a tree form a cycle")
 
 
 class Ensemble:

@@ -105,7 +105,7 @@ class Columns:
         """The column of that number; InvalidArgumentError if there is none."""
         if not 0 <= index < len(self.spec.columns):
             raise InvalidArgumentError(
-                f"decision forest: column {index} is asked for, data_spec.pb has "
+                f"decision forest: column {index} is used, but data_spec.pb has "
                 f"{len(self.spec.columns)}"
             )
         return self.spec.columns[index]
@@ -124,7 +124,7 @@ class Columns:
             if index in home:
                 return column, home[index], is_set
         raise InvalidArgumentError(
-            f"decision forest: a tree asks for {_name(column)}, which is no feature of the model"
+            f"decision forest: a tree uses {_name(column)}, which is no feature of the model"
         )
 
     def cuts(self, home: dict[int, int]) -> Array:
@@ -537,7 +537,7 @@ class _Reader:
             column, place, _ = self._columns.place(index)
             if column.type != _TYPES.NUMERICAL:
                 raise InvalidArgumentError(
-                    f"decision forest: an oblique condition asks for {_name(column)}, which is no "
+                    f"decision forest: an oblique condition uses {_name(column)}, which is no "
                     "number"
                 )
             self._weights.append((place, weight, instead))

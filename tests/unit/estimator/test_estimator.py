@@ -246,7 +246,7 @@ def test_tensors_of_the_model_function_are_logged(tmp_path, caplog) -> None:
 def test_one_batch_comes_again_and_again(tmp_path) -> None:
     found = estimator(tmp_path).train(lambda: ({"x": X[:16]}, Y[:16]), steps=3)
     assert found.get_variable_value("global_step") == 3
-    with pytest.raises(ValueError, match="again and again"):
+    with pytest.raises(ValueError, match="repeated forever"):
         found.train(lambda: ({"x": X[:16]}, Y[:16]))
 
 

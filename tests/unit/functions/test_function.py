@@ -512,7 +512,7 @@ def test_a_recursion_that_a_tensor_decides_on_is_explained() -> None:
             return tf.constant(1)
         return n * factorial(n - 1)
 
-    with pytest.raises(RecursionError, match="'factorial' calls itself without end while it is"):
+    with pytest.raises(RecursionError, match="'factorial' recurses endlessly while it is"):
         factorial(tf.constant(3))
 
 

@@ -95,7 +95,7 @@ def test_the_text_of_an_error_counts_in_full(case: Any) -> None:
         raise ValueError("all of it")
     case.assertRaisesWithLiteralMatch(KeyError, "'a'", {}.__getitem__, "a")
     with (
-        pytest.raises(AssertionError, match="says 'all of it, and more'"),
+        pytest.raises(AssertionError, match="got 'all of it, and more'"),
         case.assertRaisesWithLiteralMatch(ValueError, "all of it"),
     ):
         raise ValueError("all of it, and more")

@@ -70,7 +70,7 @@ class GRUCell(RecurrentCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.reset_after = reset_after
         self.implementation = implementation
-        ignored("GRU", "all gates are one product always", 2, implementation=implementation)
+        ignored("GRU", "all gates are always one product", 2, implementation=implementation)
         self._keep(locals())
 
     def _bias_shape(self, columns: int) -> list[int]:

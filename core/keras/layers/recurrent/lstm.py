@@ -69,7 +69,7 @@ class LSTMCell(RecurrentCell):
         self.recurrent_activation = activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
         self.implementation = implementation
-        ignored("LSTM", "all gates are one product always", 2, implementation=implementation)
+        ignored("LSTM", "all gates are always one product", 2, implementation=implementation)
         self._keep(locals())
 
     @property

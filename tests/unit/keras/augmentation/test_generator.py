@@ -226,7 +226,7 @@ def test_pictures_are_written_as_they_are_given(tmp_path: Path) -> None:
 
 
 def test_other_numbers_of_channels_are_told() -> None:
-    with pytest.warns(UserWarning, match="axis 3 has the channels"):
+    with pytest.warns(UserWarning, match="number of channels, on axis 3"):
         Generator().flow(np.zeros((2, 4, 4, 5)))
     with pytest.raises(ValueError, match=r"x must have 4 axes, got shape \[4, 4, 3\]"):
         Generator().flow(np.zeros((4, 4, 3)))

@@ -170,7 +170,7 @@ def test_other_formats_and_overwriting_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no weights before it is built"):
         unbuilt.save(tmp_path / "m.h5")
     (tmp_path / "there").mkdir()
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="exists already"):
         model.save(tmp_path / "there", overwrite=False)
     with pytest.raises(ValueError, match="Unrecognized format='tflite': it must be tf_saved_model"):
         model.export(tmp_path / "m", format="tflite")

@@ -113,7 +113,7 @@ def test_sequences_of_states_are_those_of_tensorflow_text() -> None:
     ("more", "message"),
     [
         ({"scores": np.zeros(3, np.float32)}, "2 or 3 axes"),
-        ({"sequence_lengths": [3]}, "as many lengths"),
+        ({"sequence_lengths": [3]}, "one length each"),
         ({"transition_weights": np.zeros((2, 2), np.float32)}, r"must be \[3, 3\] for 2 states"),
         ({"transition_weights": -np.ones((3, 3), np.float32)}, "must not be negative"),
     ],
@@ -218,7 +218,7 @@ def test_the_same_characters_end_open_and_close(
 def test_words_that_are_none_are_refused() -> None:
     with pytest.raises(InternalError, match="Failed to decode string"):
         fragments([["a", ""]])
-    with pytest.raises(InvalidArgumentError, match="row_lengths tell 2 words"):
+    with pytest.raises(InvalidArgumentError, match="row_lengths add up to 2 words"):
         fragments([["a", "b"]], [[0]])
 
 

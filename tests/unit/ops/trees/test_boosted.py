@@ -126,7 +126,7 @@ def test_an_ensemble_that_was_not_created_cannot_predict() -> None:
         ([{"bucketized_split": {"left_id": 1, "right_id": 1}}] * 2, "leads to"),
         (
             [{"bucketized_split": {"left_id": n, "right_id": n}} for n in (1, 2, 1)],
-            "in a circle",
+            "form a cycle",
         ),
         ([{}], "no leaf and no split"),
         ([{"leaf": {"vector": {"value": [1.0, 2.0]}}}], "a leaf has 2 values"),

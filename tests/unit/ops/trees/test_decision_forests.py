@@ -429,7 +429,7 @@ def test_what_the_files_contradict_each_other_in_is_named() -> None:
         read(found)
     found, _ = simple()
     rewritten(found, "header.pb", proto.ForestModel, lambda m: m.input_features.append(99))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="column 99 is asked for"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="column 99 is used"):
         read(found)
     found, _ = simple()
     rewritten(found, "header.pb", proto.ForestModel, lambda m: setattr(m, "name", "LINEAR"))
