@@ -1,11 +1,11 @@
-"""The process that compiles kernels, as seen from the one that wants them.
+"""The client of the process that compiles kernels.
 
-Numba holds the interpreter's lock for most of the seconds that it takes for a kernel. In a process
-of its own it takes another core instead of time from the program, needs no memory there once it has
-ended, and changes nothing that belongs to the whole process, such as how warnings are shown.
+Numba holds the interpreter's lock for most of the seconds that a kernel takes. In a process of its
+own it uses another core instead of the program's time, its memory is freed when it ends, and it
+changes no process-wide state, such as how warnings are shown.
 
-The process runs `codegen.objects`: a request goes there as a line of JSON; what comes back begins
-with `LENGTHS` of the two parts behind it, a JSON of what is said of the kernel and the code.
+The process runs `codegen.objects`. A request is a line of JSON. A reply starts with the lengths of
+its two parts (`LENGTHS`): a JSON object about the kernel, and the code.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# The program's modules are found where this process finds its own; its working directory, which may
-# have modules with the names of Python's, is no such place.
+# The child imports modules from this process's path, not from its working directory, whose files
+# may have the names of Python's modules.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     "from pinnace.engine.codegen.objects import main; main()"
@@ -33,11 +33,11 @@ _ENDS_WITHIN_S = 10.0
 
 
 class Answer(NamedTuple):
-    """What became of a request.
+    """The reply to a request.
 
     Attributes:
-        code: of a kernel, LLVM's; of several, their object file.
-        reason: why there is none; empty if there is.
+        code: LLVM's code for one kernel, or the object file of several.
+        reason: why there is no code; empty if there is.
     """
 
     code: bytes
@@ -53,7 +53,7 @@ class CompilerProcess:
 
     Args:
         environment: variables that differ from this process's.
-        options: more of the program's (`codegen.objects`).
+        options: further options of the program (`codegen.objects`).
 
     Raises:
         EndedError: it cannot be started.
@@ -64,7 +64,7 @@ class CompilerProcess:
             raise EndedError("this program does not say where its Python interpreter is")
         path = json.dumps([one for one in sys.path if one])
         try:
-            # A file, since a pipe that nobody reads would hold the process up.
+            # A file, since a pipe that nobody reads would block the process.
             self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
         except OSError as error:
             raise EndedError(f"no temporary file can be made: {error}") from error
@@ -74,7 +74,7 @@ class CompilerProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                # A buffer has a lock, which a fork may find taken by a thread that is then gone.
+                # A buffer has a lock, which a fork may copy while another thread holds it.
                 bufsize=0,
                 env={**os.environ, **environment},
                 start_new_session=True,  # a terminal's interrupt is for this process alone
@@ -86,10 +86,10 @@ class CompilerProcess:
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
 
     def compile(self, text: str) -> Answer:
-        """Have a kernel compiled.
+        """Compile a kernel in the process.
 
         Args:
-            text: of its module, the header included.
+            text: the source of the kernel's module, including the header.
 
         Raises:
             EndedError: the process has ended.
@@ -97,10 +97,10 @@ class CompilerProcess:
         return self._ask(text)
 
     def join(self, files: Sequence[str]) -> bytes:
-        """Have an object file made of kernels.
+        """Combine kernels into an object file.
 
         Args:
-            files: with their code.
+            files: paths of the kernels' code.
 
         Raises:
             EndedError: the process has ended.
@@ -136,7 +136,7 @@ class CompilerProcess:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Let the process end, which it does when it has answered."""
+        """Ask the process to end after its current answer, and wait for it."""
         self._stdin.close()
         try:
             self._process.wait(_ENDS_WITHIN_S)
@@ -145,7 +145,7 @@ class CompilerProcess:
         self._release()
 
     def kill(self) -> None:
-        """End the process now, whatever it is doing; who waits for an answer gets `EndedError`."""
+        """End the process immediately; callers waiting for an answer get `EndedError`."""
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_WITHIN_S)

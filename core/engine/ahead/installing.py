@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def make(names: list[str], folder: Path, system: System | None = None) -> float | None:
-    """Build the library for processors; the seconds it took, None if it is up to date.
+    """Build the library for processors; the seconds it took, or None if it is up to date.
 
     Args:
-        names: see `processors`.
-        folder: created or replaced.
-        system: see `systems`; None: this machine.
+        names: of the processors; see `processors`.
+        folder: the library's folder, created or replaced.
+        system: the target, see `systems`; None: this machine.
 
     Raises:
         FailedPreconditionError: Numba or a linker is missing, or a kernel cannot be compiled.

@@ -1,8 +1,8 @@
 """Processors that kernels are compiled for, and whether this machine is one of them.
 
 The levels of x86-64 are those of its psABI. Features have Linux' names on all systems. Linux
-reports them; on Windows NumPy has asked the processor, and Apple's processors all have those that
-kernels need. A feature that is not reported is not used.
+reports them, NumPy detects them on Windows, and all of Apple's processors have those that kernels
+need. A feature that is not reported is not used.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 
 class Processor(NamedTuple):
-    """What to compile for.
+    """A processor to compile for.
 
     Attributes:
-        name: as given by the user.
+        name: the name given by the user.
         cpu: LLVM's name.
         features: LLVM's names, with their signs.
         requires: Linux' names of the required features.
-        first: the same LLVM names of the processor of this machine's architecture whose code
-            becomes that for another architecture; None: it is compiled for directly.
+        first: LLVM's name and features of a processor of this machine's architecture, whose code is
+            then retargeted; None: the code is compiled for the target directly.
     """
 
     name: str
@@ -113,18 +113,18 @@ _NUMPY_WORDS = {
     "AVX512DQ": "avx512dq",
     "AVX512VL": "avx512vl",
 }
-# What Arm's 64-bit processors have that run Python and NumPy: C's calling convention there passes
+# Features of every 64-bit Arm processor that runs Python and NumPy: C's calling convention passes
 # numbers in these registers.
 _ARM_BASE = ("asimd", "fp")
-# Its vectors have 128 bits, as Arm's have.
+# A level whose vectors have 128 bits, like Arm's.
 _SAME_WIDTH = "x86-64-v2"
 
 
 def known(system: System | None = None) -> list[str]:
-    """The processor names that can be compiled for.
+    """The names of the processors that can be compiled for.
 
     Args:
-        system: that the libraries are for; this one by default.
+        system: the target system; this one by default.
     """
     system = system or systems.here()
     machine = system.machine if system else systems.machine()
@@ -148,7 +148,7 @@ def processor(
     Args:
         name: one of `known()`.
         host: LLVM's name and features of this machine.
-        system: that the libraries are for; this one by default.
+        system: the target system; this one by default.
 
     Raises:
         InvalidArgumentError: the name is unknown.
@@ -197,7 +197,7 @@ def flags() -> frozenset[str]:
 
 
 def _reported() -> frozenset[str]:
-    """What Linux reports."""
+    """The features that Linux reports; empty if they cannot be read."""
     try:
         text = _CPU_INFO.read_text(errors="replace")
     except OSError:
@@ -210,9 +210,9 @@ def _reported() -> frozenset[str]:
 
 
 def _seen_by_numpy() -> frozenset[str]:
-    """What NumPy found when it asked an x86-64 processor, and the system whether it may be used.
+    """The features of an x86-64 processor that NumPy detects and the system supports.
 
-    Earlier versions of NumPy look for fewer features, so that a library for less is taken.
+    Earlier versions of NumPy detect fewer features, which selects a less demanding library.
     """
     try:
         module = importlib.import_module("numpy._core._multiarray_umath")
@@ -220,5 +220,5 @@ def _seen_by_numpy() -> frozenset[str]:
         return frozenset()
     seen = getattr(module, "__cpu_features__", {})
     found = {linux for numpy, linux in _NUMPY_WORDS.items() if seen.get(numpy)}
-    # NumPy reports AVX only where the system saves its registers, which it does by xsave.
+    # NumPy reports AVX only if the system saves its registers, which requires xsave.
     return frozenset(found | ({"xsave"} if "avx" in found else set()))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class _Looked(NamedTuple):
-    """The library of this process, once it was looked for.
+    """The result of this process's search for a library.
 
     Attributes:
         library: its entry in the table; None if there is none for this process.
-        reason: why not; empty if there is one.
+        reason: why there is none; empty if there is one.
     """
 
     library: Library | None
@@ -34,8 +34,8 @@ class _Looked(NamedTuple):
 
 # The library of the general kernels (`installing`): as trusted as the code of the package.
 INSTALLED = Path(__file__).parents[1] / "library"
-# What compiles one for this processor, of an installation with the kernels' sources and of one
-# without; and what restores one.
+# The commands that compile a library for this processor, in an installation with the kernels'
+# sources and in one without them; the command that restores a library.
 _MAKE = "python -m pinnace.engine.ahead.installing"
 COMPILE = "pip install --force-reinstall --no-deps --no-binary pinnace pinnace"
 _RESTORE = "pip install --force-reinstall --no-deps pinnace"
@@ -45,14 +45,14 @@ _looked: _Looked | None = None
 
 
 def has_sources() -> bool:
-    """Whether the kernels' sources are there; wheels with libraries are without them."""
+    """Whether the kernels' sources are installed; wheels with libraries omit them."""
     return importlib.util.find_spec("pinnace.engine.ahead.sources") is not None
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """The general kernels by name; all, or none if there is no library for them.
+    """The general kernels by name: all of them, or none if there is no library for this process.
 
-    That there is none, and why, is logged once.
+    The reason why there is none is logged once.
     """
     global _looked
     with _lock:
@@ -69,9 +69,9 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 def installed() -> tuple[Library | None, str]:
-    """The library that this process uses; else None, and the reason.
+    """The library that this process uses, or None and the reason.
 
-    Before anything has asked for a kernel it is the one that would be used.
+    Before the first request for a kernel, it is the library that would be used.
     """
     looked = _looked
     if looked is None:
@@ -83,7 +83,7 @@ def installed() -> tuple[Library | None, str]:
 
 
 def notes() -> list[str]:
-    """Which library this process uses, or that it has asked for one, and why there is none."""
+    """A line about the library of this process, or its absence; none before the first request."""
     looked = _looked
     if looked is None:
         return []
@@ -140,7 +140,7 @@ def _chosen() -> Library:
 
 
 def _of_sources() -> tuple[str | None, dict[str, str] | None]:
-    """The version and the symbols that the sources want; None and None without sources."""
+    """The version and the symbols that the sources require; None and None without sources."""
     if not has_sources():
         return None, None
     from pinnace.engine.ahead import sources  # wheels with libraries are without it
@@ -171,7 +171,7 @@ def fitting(libraries: list[Library]) -> Library:
     """The library with the most demanding requirements that this machine fulfils.
 
     Raises:
-        RefusedError: there is none for this processor.
+        RefusedError: no library is for this processor.
     """
     reasons = [(one, _what_it_lacks(one)) for one in libraries]
     fitting = [one for one, reason in reasons if not reason]
@@ -182,7 +182,7 @@ def fitting(libraries: list[Library]) -> Library:
 
 
 def _what_it_lacks(library: Library) -> str:
-    """What a library needs and this machine is not or has not; empty if it can be used."""
+    """The requirements of a library that this machine does not fulfil; empty if it can be used."""
     if library.machine != systems.machine():
         return library.machine
     if library.system != sys.platform:

@@ -1,7 +1,7 @@
-"""The sources of the general kernels, and what a library that was made of them has.
+"""The sources of the general kernels, with the version and symbols of libraries made from them.
 
-Wheels with libraries are without this module and all that only the build of a library needs
-(`tools/build_only.py`). Where it is, a library is compared with it before it is used.
+Wheels with libraries omit this module and everything else that only building a library requires
+(`tools/build_only.py`). If it is present, a library is compared with it before it is used.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def version() -> str:
 
 
 def texts() -> dict[str, str]:
-    """The sources of the kernels' modules, their header included, by the kernels' names."""
+    """The sources of the kernels' modules, including headers, by the kernels' names."""
     return {name: general.module_of(general.text(name)) for name in general.names()}
 
 

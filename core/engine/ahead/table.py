@@ -1,8 +1,8 @@
 """The table of contents of libraries: their kernels, and the processors they are for.
 
-It is JSON. A kernel's symbol has a digest of its source, and `kernels` is one of everything else
+It is JSON. A kernel's symbol has a digest of its source; `kernels` is a digest of everything else
 that determines its machine code: another version of pinnace compiles the same source to other code.
-Where the sources are, both are compared with them (`sources`).
+If the sources are present, both are compared with them (`sources`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ FORMAT = 4
 
 
 class RefusedError(Exception):
-    """Machine code that is not used; the message says why."""
+    """Machine code is not used; the message says why."""
 
 
 class Library(NamedTuple):
     """The kernels for one processor.
 
     Attributes:
-        processor: its name.
+        processor: the processor's name.
         system: the operating system, as in `sys.platform`.
         machine: the architecture, as in `systems.machine()`.
         requires: the required processor features, as Linux names them.
         file: the library's name, in the table's folder.
-        sha256: of that file.
+        sha256: the digest of that file.
         kernels: the symbol of each entry point, by the kernel's name.
-        refused: why other kernels are missing, by their names.
+        refused: why other kernels are missing, by name.
     """
 
     processor: str
@@ -52,7 +52,7 @@ def symbol_of(text: str) -> str:
     """The symbol of a kernel's entry point, by its source.
 
     Args:
-        text: of its module, the header included.
+        text: the source of the kernel's module, including the header.
     """
     return f"pinnace_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
@@ -61,8 +61,8 @@ def written(libraries: list[Library], version: str) -> bytes:
     """The table as a file.
 
     Args:
-        libraries: its entries.
-        version: of the sources that they were made of (`sources.version`).
+        libraries: the entries.
+        version: the version of the sources (`sources.version`).
     """
     told = {
         "format": FORMAT,
@@ -77,12 +77,12 @@ def read(content: bytes, version: str | None) -> list[Library]:
     """The entries of a table.
 
     Args:
-        content: of its file.
-        version: of the sources that are there; None without sources: then the version of pinnace
-            has to be the same.
+        content: the content of the table's file.
+        version: the version of the sources that are present; None without sources: pinnace's own
+            version must then be the same.
 
     Raises:
-        RefusedError: it is corrupt, or from a version with other kernels.
+        RefusedError: the table is corrupt, or from a version with other kernels.
     """
     try:
         told = json.loads(content)

@@ -35,8 +35,8 @@ class Written(NamedTuple):
 
     Attributes:
         library: its entry in the table.
-        seconds: to compile and to link, summed over its kernels.
-        bytes: of its file.
+        seconds: elapsed time of compiling and linking.
+        bytes: the size of its file.
     """
 
     library: table.Library
@@ -62,14 +62,14 @@ def this_system() -> System:
 def linker(system: System | None = None) -> list[str]:
     """The link command: a C compiler, or the package `ziglang`.
 
-    A C compiler links for the machine that it is on. Zig links for all systems, and for versions of
-    them that are older than this machine's.
+    A C compiler links for the machine that it runs on. Zig links for all systems, and for versions
+    of them that are older than this machine's.
 
     Args:
-        system: that libraries are for; None: this machine.
+        system: the target system; None: this machine.
 
     Raises:
-        FailedPreconditionError: there is none, or there are no libraries for this system.
+        FailedPreconditionError: there is no linker, or there are no libraries for this system.
     """
     own = this_system()
     target = system or own
@@ -98,8 +98,8 @@ def chosen(names: Sequence[str], system: System | None = None) -> list[Processor
     """The processors with these names, without duplicates.
 
     Args:
-        names: of `processors.known`.
-        system: that libraries are for; this one by default.
+        names: names from `processors.known`.
+        system: the target system; this one by default.
 
     Raises:
         InvalidArgumentError: a name is unknown.
@@ -126,11 +126,11 @@ def write(
     """Compile kernels, and write their libraries and table to a folder, atomically.
 
     Args:
-        texts: of the kernels' modules, their header included, by the kernels' names.
-        wanted: processors to compile for.
+        texts: the sources of the kernels' modules, including headers, by the kernels' names.
+        wanted: the processors to compile for.
         target: the folder, created or replaced.
         advance: called after each kernel, from any thread.
-        system: that the libraries are for; None: this machine.
+        system: the target system; None: this machine.
 
     Raises:
         FailedPreconditionError: there is no linker, or it cannot target the processor.
@@ -154,7 +154,7 @@ def write(
             made = list(pool.map(make, wanted))
         content = table.written([one.library for one in made], version)
         (folder / table.FILE).write_bytes(content)
-        # The installation may be run by another user.
+        # Another user may run the installation.
         for path in (folder, *folder.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)
     return made
@@ -186,7 +186,7 @@ def _library(
     objects = scratch / "kernels.o"
     objects.write_bytes(code)
     file = f"{processor.name}{system.suffix}"
-    # Beside some linkers' libraries there are more files then.
+    # Some linkers write further files beside the library.
     linked = scratch / file
     _run([*command, *system.options, "-o", str(linked), str(objects), "-lm"])
     content = linked.read_bytes()
@@ -224,12 +224,12 @@ def _answers(
     programs: int,
     advance: Callable[[], object],
 ) -> dict[str, str]:
-    """Why a kernel has no code in `scratch`, in a file with its symbol's name; empty if it has.
+    """Compile kernels to files named by symbol in `scratch`; the reason for each failure, or "".
 
     Raises:
-        EndedError: a process that compiles ended before it was asked to.
+        EndedError: a compiling process ended unexpectedly.
     """
-    # The longest take longest: they are not to be the last.
+    # Long sources take longest: start with them, so that none is the last to finish.
     left = iter(sorted(texts, key=lambda name: len(texts[name]), reverse=True))
     lock = threading.Lock()
 
@@ -255,7 +255,7 @@ def _process(processor: Processor, system: System) -> CompilerProcess:
     """A process that compiles for a processor of a system."""
     cpu, features = processor.first or (processor.cpu, processor.features)
     options = ["--long-bytes", str(system.long_bytes)]
-    # What Numba compiles is for a linker of Linux.
+    # Without a target, Numba's code is for a linker of Linux.
     if system != systems.here() or system.platform != "linux":
         options += ["--target", system.triple, processor.cpu, processor.features]
     return CompilerProcess({"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}, options)
