@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Value
 
-# What a step of a program reads: x, the result of an earlier step, or a number.
+# An operand in a pattern: x, the index of an earlier instruction, or a number.
 _Read: TypeAlias = "str | int | float"
 
 
 def _gate(*part: _Read) -> tuple[tuple[_Read, ...], ...]:
-    """x * (relu6(x + 3) / 6), as instructions and their operands, for one way to divide."""
+    """The pattern of x * (relu6(x + 3) / 6), given the instruction that divides by 6."""
     limited = ("ADD", "x", 3.0), ("LARGER", 0, 0.0), ("SMALLER", 1, 6.0)
     return *limited, part, ("MULTIPLY", "x", 3)
 
 
-# The programs that tiles have as activations, and their bits of the mode.
+# The programs that tiles compute as activations, and their bits of the mode.
 _MODES = {
     (("SIGMOID", "x"),): fields.SIGMOID,
     (("TANH", "x"),): fields.TANH,
@@ -46,7 +46,7 @@ def read_activation(reader: Reader, program: Layer) -> bool:
 
     Args:
         reader: the network so far, without the program.
-        program: the layer.
+        program: the elementwise layer.
     """
     if len(program.xs) != 1:
         return False
@@ -65,7 +65,7 @@ def read_activation(reader: Reader, program: Layer) -> bool:
 
 
 def _is_like(program: Sequence[Instruction], wanted: Sequence[Sequence[_Read]], x: Value) -> bool:
-    """Whether a program of x has these instructions; all but a division take either order."""
+    """Whether a program of x matches a pattern; operands may be swapped, except in a division."""
     if [one.what for one in program] != [what for what, *_ in wanted]:
         return False
 

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.table import Table
     from pinnace.graph.graph import Node, Value
 
-# Batch axes of the products, images and heads, at most.
+# Most batch axes of the products: images and heads.
 _MOST_BATCH = 2
-# Scores in a row at most: a thread's memory grows with it.
+# Most scores in a row: a thread's memory grows with it.
 _MOST_KEYS = 1 << 13
-# The softmax of shifted scores is that of the scores. `transformers` adds 1e-9 so that XLA does not
-# merge some steps; of numbers as small as this one, no rounding is lost, either.
+# Adding the same number to all scores does not change their softmax. `transformers` adds 1e-9 so
+# that XLA does not merge some steps. Up to this size, such an addition is left out.
 _MOST_SHIFT = 1e-6
 # Queries per block, as a multiple of a tile's rows on any processor.
 _TILES = 42
@@ -53,10 +53,10 @@ class _Matrices(NamedTuple):
     """A batched product of two tensors.
 
     Attributes:
-        left: with axes [batch, rows, shared].
-        right: with axes [batch, shared, columns].
-        out: with axes [batch, rows, columns].
-        axes: of left, right and out, in those orders.
+        left: the left factor, with axes [batch, rows, shared].
+        right: the right factor, with axes [batch, shared, columns].
+        out: the product, with axes [batch, rows, columns].
+        axes: where these axes are in left, right and out.
     """
 
     left: Value
@@ -67,7 +67,7 @@ class _Matrices(NamedTuple):
 
 @dataclass
 class _Scores:
-    """The steps between the first product and the softmax."""
+    """The effect of the steps between the first product and the softmax."""
 
     factor: float = 1.0
     masking: str = "UNMASKED"
@@ -86,7 +86,7 @@ def read_attention(reader: Reader, place: int, node: Node) -> bool:
             continue
         places, scores, weights = between
         (end,) = reader.uses[weights]
-        # Values may be split into heads here, after the softmax.
+        # The values may be split into heads here, after the softmax.
         early = _takers(reader, range(place + 1, end), places)
         if not reader.read_early(early):
             return False
@@ -104,7 +104,7 @@ def read_attention(reader: Reader, place: int, node: Node) -> bool:
 
 
 def attends(reader: Reader, place: int, value: Value) -> bool:
-    """Whether a step seems to be one of attention's two products, of this value."""
+    """Whether a step seems to be one of attention's two products, with this value as a factor."""
     if place < 0:
         return False
     node = reader.steps[place].node
@@ -116,13 +116,13 @@ def attends(reader: Reader, place: int, value: Value) -> bool:
 
 
 def _turned_after(reader: Reader, place: int, second: _Matrices, layer: Layer) -> int | None:
-    """The place of a transpose that is the result's only consumer: it is merged.
+    """Merge a transpose that is the result's only consumer; returns its place, None without one.
 
     Args:
         reader: the network so far.
-        place: of the second product.
-        second: the second product's node.
-        layer: the attention; its result becomes that of the transpose.
+        place: index of the second product in the plan.
+        second: the second product.
+        layer: the attention; its output becomes that of the transpose.
     """
     takers = reader.uses.get(second.out, ())
     if len(takers) != 1 or takers[0] < 0 or layer.attending is None:
@@ -149,7 +149,7 @@ def _takers(reader: Reader, between: range, places: Sequence[int]) -> list[int]:
     Such a step might end the network before the second place.
     """
     found: list[int] = []
-    made: set[Value] = set()  # by those steps
+    made: set[Value] = set()  # values computed by those steps
     for place in between:
         if place not in reader.running or place in places:
             continue
@@ -221,7 +221,7 @@ def _softmax_of(reader: Reader, value: Value) -> tuple[list[int], _Scores, Value
 
 
 def _follows(reader: Reader, node: Node, value: Value, scores: _Scores) -> bool:
-    """Whether a step scales scores, or masks scaled scores."""
+    """Whether a step scales or masks scores, or adds a negligible number."""
     if node.op in {ADD_V2, ADD}:
         shift = _constant(node.inputs[1 if node.inputs[0] is value else 0])
         if shift is not None and abs(shift) <= _MOST_SHIFT:
@@ -256,7 +256,7 @@ def _constant(value: Value) -> float | None:
 
 
 def _is_mask(reader: Reader, mask: Value, scores: Value) -> bool:
-    """Whether it is constant, or an input, and is broadcast to the scores."""
+    """Whether a mask is a constant or an input, and broadcasts to the scores."""
     shape = reader.shape(mask)
     if shape is None or reader.root(mask) in reader.made:
         return False
@@ -286,7 +286,7 @@ def _layer(
     result = _ordered(contiguous(reader.sizes[second.out]), second.axes.output)
     if values.step != 1 or result.step != 1:
         return None  # tiles read and write rows
-    # The right matrix is read along the sum's axis: for keys that is the head's depth.
+    # The right matrix is read along the summed axis, which for keys is the head's depth.
     keys = keys._replace(row=keys.step, step=keys.row)
     whole = reader.sizes[first.out]
     batch = (1,) * (_MOST_BATCH + 2 - len(whole)) + whole[:-2]
@@ -299,7 +299,7 @@ def _layer(
     layer = Layer("ATTENTION", place, reader.steps[place].node, second.out, xs)
     mask = Strides(0, 0, 0, 0)
     for value in scores.mask:
-        if value in reader.made:  # by a step that was read early
+        if value in reader.made:  # computed by a step that was read early
             return None
         mask = _mask_strides(reader.shape(value) or ())
         if reader.is_steady(value):
@@ -319,7 +319,7 @@ def _strides(reader: Reader, value: Value, order: Sequence[int]) -> tuple[Value,
 
 
 def _ordered(along: Sequence[int], order: Sequence[int]) -> Strides:
-    """Strides of images and heads, if there are any, of rows and columns."""
+    """Strides between images and heads, if there are any, between rows, and within a row."""
     *batch, row, step = (along[axis] for axis in order)
     image, head = [0] * (_MOST_BATCH - len(batch)) + batch
     return Strides(image, head, row, step)
@@ -333,11 +333,11 @@ def _mask_strides(shape: Sequence[int]) -> Strides:
 
 
 def attention_row(table: Table, number: int, layer: Layer, row: dict[str, int]) -> None:
-    """Write the columns of a layer.
+    """Fill in the columns of attention.
 
     Args:
-        table: that it is a row of.
-        number: of the row.
+        table: the row's table.
+        number: index of the row.
         layer: the attention.
         row: the columns.
     """

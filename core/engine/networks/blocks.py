@@ -32,21 +32,21 @@ def blocks_of(reader: Reader, inputs: Iterable[Value], threads: int) -> int:
 
     Args:
         reader: the network, read to its end.
-        inputs: the tensors that it is given.
-        threads: that share the blocks.
+        inputs: the network's input tensors.
+        threads: number of threads that share the blocks.
     """
     return _Traffic(reader, reader.layers, _batch(reader, inputs), threads).blocks
 
 
 def split_of(reader: Reader, threads: int) -> int | None:
-    """Where to split a network in two, because its first part runs faster in blocks.
+    """The place at which to split a network in two, because its first part runs faster in blocks.
 
     The first layers of image networks have large images and few weights, the last ones small images
     and most of the weights, which each block would read anew.
 
     Args:
         reader: the network, read to its end.
-        threads: that share the blocks.
+        threads: number of threads that share the blocks.
 
     Returns:
         The place of the second part's first step; None if the network is not split.
@@ -69,7 +69,7 @@ def split_of(reader: Reader, threads: int) -> int | None:
 
 
 def _ends(reader: Reader, layers: Sequence[Layer]) -> list[int]:
-    """The layers after which only the last one's result is live."""
+    """The numbers of leading layers after which only the last one's result is live."""
     last: dict[Value, int] = {}
     for number, layer in enumerate(layers):
         for value in map(reader.root, layer.reads()):
@@ -88,8 +88,8 @@ class _Traffic:
     """The memory traffic of layers, run together or in blocks.
 
     Attributes:
-        blocks: the best number of them; 1 for none.
-        least: bytes with that number.
+        blocks: the best number of blocks; 1 for none.
+        least: bytes of memory traffic with that number.
     """
 
     def __init__(self, reader: Reader, layers: Sequence[Layer], batch: int, threads: int) -> None:
@@ -106,7 +106,7 @@ class _Traffic:
 
     def _moved(self, count: int) -> int:
         """Bytes of memory traffic with a number of blocks."""
-        at_once = 1 if count == 1 else self._threads  # without blocks all threads share a layer
+        at_once = 1 if count == 1 else self._threads  # without blocks, all threads share a layer
         spilled = sum(size for size in self._sizes if size * at_once > _CACHE * count)
         return spilled + (self._weights * count if self._weights > _CACHED_WEIGHTS else 0)
 
@@ -124,7 +124,7 @@ class BlockSizes(dict["Value", tuple[int, ...]]):
 
 
 def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
-    """The batch axis of a network that treats each element alike; 1 if it has none.
+    """The batch size of a network that treats each image alike, independently of others; else 1.
 
     Views preserve the batch axis as the outermost one: a block is contiguous in every shape that
     starts with it.

@@ -1,4 +1,4 @@
-"""Elementwise steps as programs: instructions on blocks of numbers, by the expressions of ops."""
+"""Elementwise steps as programs: instructions on blocks of numbers, from the ops' expressions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
     from pinnace.ops.opdef import OpDef
 
-# Ops that read images, by their constant input, and how many elementwise steps to look ahead.
+# Ops that read images if their second input is constant, and the most elementwise steps between.
 _OF_IMAGES = frozenset({CONV2D, CONV3D, DEPTHWISE_CONV2D})
 _AHEAD = 8
 
@@ -36,7 +36,7 @@ def can_be(op: OpDef) -> bool:
 
 
 def fixed(reader: Reader, value: Value, width: int) -> Operand | None:
-    """A constant operand: one number, or one for each of these channels; None if it is neither."""
+    """A constant operand: one number, or one per channel; None if it is neither."""
     shape = reader.shape(value)
     if shape is None or (math.prod(shape) != 1 and not shape[-1] == math.prod(shape) == width):
         return None
@@ -47,7 +47,7 @@ class Program(Translator[Operand]):
     """The instructions of a layer while it is read.
 
     Attributes:
-        lines: so far.
+        lines: the instructions so far.
     """
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class Program(Translator[Operand]):
         self.lines: list[Instruction] = []
 
     def emit(self, what: str, *operands: Operand) -> Operand:
-        """Add an instruction; the operand of its result."""
+        """Add an instruction; returns the operand of its result."""
         reduces = what.startswith("ROW_")
-        # Single numbers do not decide whether it is by row.
+        # An operand that is a single number fits both kinds of blocks.
         by_row = any(one.by_row for one in operands) and all(
             one.by_row or one.kind == "number" for one in operands
         )
@@ -65,9 +65,9 @@ class Program(Translator[Operand]):
         return Operand("temporary", by_row=by_row or reduces, made=self.lines[-1])
 
     def step(self, node: Node, operands: Sequence[Operand]) -> Operand | None:
-        """Add an elementwise step on float32; the operand of its result.
+        """Add an elementwise step on float32; returns the operand of its result.
 
-        None, and nothing is added, if it has no simple expression.
+        Without a simple expression, it returns None and adds nothing.
         """
         if node.op is LEAKY_RELU and forms.is_float(node):
             (x,), alpha = operands, float(node.attrs["alpha"])
@@ -77,7 +77,7 @@ class Program(Translator[Operand]):
         if forms.template(node) is None:
             return None
         before = len(self.lines)
-        self._found.clear()  # of other steps
+        self._found.clear()  # results of other steps
         try:
             return self._computed(node, operands)
         except NotImplementedError:
@@ -93,7 +93,7 @@ class Program(Translator[Operand]):
         return self.emit(what, *uses)
 
     def append(self, lines: Sequence[Instruction]) -> Operand:
-        """Add those of another program; the operand of its result."""
+        """Add another program's instructions; returns the operand of their result."""
         self.lines += lines
         return Operand("temporary", made=lines[-1])
 
@@ -147,7 +147,7 @@ def _is_worth_it(reader: Reader, node: Node) -> bool:
 
 
 def is_for_windows(reader: Reader, value: Value) -> bool:
-    """Whether one step reads it as images, directly or through elementwise steps.
+    """Whether one step reads a value as images, directly or through elementwise steps.
 
     Args:
         reader: the network so far.
@@ -167,10 +167,10 @@ def is_for_windows(reader: Reader, value: Value) -> bool:
 
 
 def is_resize(op: OpDef) -> bool:
-    """Whether networks have a row for it that resizes images."""
+    """Whether an op resizes images in a way that networks support."""
     if not op.name.startswith("Resize"):
         return False
-    # The ops of images are there if a step is one; other programs do without them.
+    # The image ops are loaded if a step is one of them; other programs do without them.
     from pinnace.ops.image.resizing import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
 
     return op in {RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR}

@@ -1,7 +1,7 @@
 """The columns of a network's table, one row for each layer.
 
-Strides are in float32 numbers, addresses in bytes. A column that starts with x is for a layer's
-input, with y for its output, with z for an added operand.
+Strides are in float32 numbers, addresses in bytes. A column whose name starts with X is for a
+layer's input, with Y for its output, with Z for an added operand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KERNEL = "network"
 
 NAMES = (
-    # The kind of a row, and its number of pieces: those of windows times those of columns.
+    # The kind of a row; its number of pieces; the number of parts that its columns are cut into.
     "KIND", "PIECES", "CUTS",
     # Addresses.
     "X", "Y", "Z", "WEIGHTS", "BIAS",
@@ -48,8 +48,8 @@ NAMES = (
     # Elementwise: its instructions, its tensors, and where to write a block of several padded rows
     # of an image: the register that holds it plus one, or 0.
     "FIRST", "LAST", "TENSORS", "HELD",
-    # Attention: heads, keys, numbers per query, and queries per block. x are the queries, z the
-    # values; their head strides, and that of y.
+    # Attention: heads, keys, numbers per query, and queries per block; strides between the heads of
+    # x (the queries), y, and z (the values).
     "HEADS", "KEYS", "DEPTH", "X_HEAD", "Y_HEAD", "Z_HEAD",
     # The keys: address, and strides between images, heads, keys, and within one.
     "K", "K_IMAGE", "K_HEAD", "K_ROW", "K_STEP",
@@ -57,8 +57,8 @@ NAMES = (
     "MASKING", "MASK", "MASK_IMAGE", "MASK_HEAD", "MASK_ROW", "MASK_STEP",
 )  # fmt: skip
 PLACE = {name: place for place, name in enumerate(NAMES)}
-# int64 numbers between counters: a cache line. The first counts indices that are out of range; a
-# row has one per thread, and one more.
+# int64 numbers between counters: a cache line. The first counter is for indices out of range; each
+# row has one counter per thread, and one more.
 LINE = 8
 
 KINDS = (
@@ -79,13 +79,13 @@ ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")
 MASKING = {name: number for number, name in enumerate(MASKINGS)}
 
-# What a lookup gives for a number of no row: nothing, the nearest row, or a row of its own. Stands
-# in the column MODE; the row's address in BIAS.
+# The result of a lookup for an index out of range: an error, the nearest row, or a constant row.
+# The column MODE has the choice, BIAS the address of the constant row.
 OUTSIDE = ("REFUSED", "NEAREST", "FILLED")
 
 # Instructions of a program on one or two blocks of numbers. Reductions compute one number per row
-# of channels; `SPREAD_ROWS` broadcasts such numbers to rows, `SPREAD` those of an image. Those that
-# end with `ONE` have a single number as their second operand, `MULTIPLY_ROWS` one row.
+# of channels; `SPREAD_ROWS` broadcasts such numbers to rows, `SPREAD` those of an image. The second
+# operand of those that end with `ONE` is a single number, that of `MULTIPLY_ROWS` one row.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
     "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
@@ -99,8 +99,8 @@ REGISTER, ADDRESS, TENSOR = range(3)
 # Columns of an instruction (`BY_ROW`: its blocks have one number per row) and of a tensor.
 INSTRUCTION = ("WHAT", "TO_KIND", "TO", "A_KIND", "A", "B_KIND", "B", "BY_ROW")
 TENSOR_COLUMNS = ("AT", "IMAGE", "ROW", "STEP")
-# Numbers of a register; registers for temporaries, and for broadcast operands. One register more
-# than temporaries are live: loops over the memory that they read would not be vectorised.
+# Numbers of a register; registers for temporaries, and for broadcast operands. There is one
+# register more than live temporaries: loops that write to what they read would not be vectorised.
 REGISTER_SIZE = 4096
 REGISTERS, SPREAD_REGISTERS = 9, 2
 
@@ -121,18 +121,18 @@ def constants() -> str:
 
 
 def pixel_columns(image: Image) -> dict[str, int]:
-    """The loops over all pixels of some images."""
+    """The columns of the loops over all pixels of some images."""
     return {"IMAGES": image.batch, "ROWS_": image.height, "COLUMNS": image.width}
 
 
 def stride_columns(name: str, image: int, row: int, step: int) -> dict[str, int]:
-    """The strides of an operand between images, rows and pixels.
+    """The columns of an operand's strides between images, rows and pixels.
 
     Args:
-        name: of the operand, X, Y or Z.
-        image: numbers between images.
-        row: between rows of pixels.
-        step: between pixels.
+        name: the operand: X, Y or Z.
+        image: stride between images, in numbers.
+        row: stride between rows of pixels.
+        step: stride between pixels.
     """
     return {f"{name}_IMAGE": image, f"{name}_ROW": row, f"{name}_STEP": step}
 
@@ -142,7 +142,7 @@ _DEPTH = ("TAPS_DEEP", "DEEP", "GAP_DEEP", "FRONT", "X_SLICES", "SLICES")
 
 
 def depth_columns(depth: Depth | None) -> dict[str, int]:
-    """The windows along the axis of slices; None: each image is a complete window."""
+    """The columns of windows along the slices; None: each image is a complete window."""
     return dict(zip(_DEPTH, depth or (1, 1, 1, 0, 1, 1), strict=True))
 
 
@@ -151,7 +151,7 @@ def volume_columns(depth: Depth, row: Mapping[str, int]) -> dict[str, int]:
 
     Args:
         depth: the windows along the axis of slices.
-        row: of a convolution of one slice, split for the work of all slices.
+        row: the columns of a convolution of one slice, with pieces for the work of all slices.
     """
     cuts, pieces = row["CUTS"], row["PIECES"]
     # Every slice of the result is one piece, or several.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Multiplications from which a network with only one product pays off.
 _WORTH = 1 << 20
-# How often steps are read again because a value cannot be a view of another.
+# Most readings of the steps, repeated if a value cannot be a view of another.
 _MOST_TURNS = 8
 _OF_MATRICES = frozenset({MAT_MUL, BATCH_MAT_MUL_V2, EINSUM})
 
@@ -39,7 +39,7 @@ def find(
     """The networks in a plan.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         sizes: the shape of each value, where it is known.
         results: the plan's results.
         settled: values whose steps are omitted.
@@ -54,7 +54,7 @@ def find(
     search = _Search(steps, sizes, results, settled, kept)
     readers = [part for reader in search.sound_readers() for part in search.parts(reader)]
     made = [network for network in map(search.network, readers) if network is not None]
-    # In a training step only layers without trained weights: a frozen trunk.
+    # In a training step, only networks with weights that are not trained: a frozen trunk.
     return [one for one in made if not assigned or not kept.isdisjoint(one.cluster.inputs)]
 
 
@@ -88,9 +88,9 @@ class _Search:
                 self._uses.setdefault(value, []).append(place)
 
     def sound_readers(self) -> list[Reader]:
-        """Read the steps so that no value that is part of another is needed by itself.
+        """Read the steps so that no value that is stored as part of another is needed by itself.
 
-        Nor is a value needed before the network has run.
+        Nor is any value needed before its network has run.
         """
         for _ in range(_MOST_TURNS):
             found = self.readers()
@@ -103,14 +103,14 @@ class _Search:
         return found
 
     def _early(self, reader: Reader) -> list[int]:
-        """Places of other steps that need a value before the network's last step."""
+        """Places of other steps that need one of its values before the network's last step."""
         members = set(reader.members)
         end = max(members, default=-1)
         takers = {at for value in reader.made for at in self._uses.get(value, ())}
         return [at for at in takers if 0 <= at < end and at not in members]
 
     def _missed(self, reader: Reader) -> list[Value]:
-        """Values that others need, or that the network computes only in part."""
+        """Parts of other values that others need, or that the network computes only in part."""
         members = set(reader.members)
         return [
             value
@@ -120,7 +120,7 @@ class _Search:
         ]
 
     def readers(self) -> list[Reader]:
-        """Read the steps: a reader ends where another step needs its values."""
+        """Read the steps; a reader ends where another step needs its values."""
         found = [self._reader()]
         for place in self._places:
             node = self._steps[place].node
@@ -190,7 +190,7 @@ class _Search:
         """Include steps that are used only by the network, or that it makes redundant.
 
         Args:
-            members: of the network.
+            members: places of the network's steps; extended.
             unread: constant values, or values that layers do not need to read.
         """
         for place in reversed(self._places):
@@ -203,7 +203,7 @@ class _Search:
 
 
 def _is_worth_it(reader: Reader) -> bool:
-    """Whether a table is faster than other regions: not for a single matrix product."""
+    """Whether a table is faster than other regions; for a single matrix product it is not."""
     products = [layer for layer in reader.layers if layer.is_product]
     if len(products) != 1:
         return len(products) > 1
@@ -212,5 +212,5 @@ def _is_worth_it(reader: Reader) -> bool:
 
 
 def _work(layer: Layer, reader: Reader) -> int:
-    """Multiplications of a product."""
+    """The number of multiplications of a product."""
     return reader.made_image(layer).pixels * reader.weight_count(layer)

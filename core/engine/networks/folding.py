@@ -1,7 +1,7 @@
 """Convolutions with few outputs: adjacent pixels are folded into the channels.
 
 A tile computes sixteen outputs, however many are needed: the last convolution of a generator, with
-three, wasted thirteen of them. Four adjacent pixels have twelve, which are contiguous in memory
+three, wastes thirteen of them. Four adjacent pixels have twelve, which are contiguous in memory
 like the channels of one pixel. They become the outputs of one window that covers the windows of all
 four, with zero weights where a pixel's window does not reach.
 
@@ -30,11 +30,11 @@ _WORTH = 0.75
 
 
 def folding_of(layer: Layer, memory: Memory) -> int:
-    """How many pixels of a row a layer folds into one; 1 if it brings no gain.
+    """The number of pixels of a row that a layer folds into one; 1 if that brings no gain.
 
     Args:
         layer: the layer.
-        memory: of its network.
+        memory: the network's memory.
     """
     window = layer.window
     if layer.kind != "PRODUCT" or layer.phases or layer.flat is not None or layer.depth is not None:
@@ -58,19 +58,19 @@ def _cost(window: Window, channels: int, count: int) -> float:
 
 
 def window_of(window: Window, count: int) -> Window:
-    """The window that covers those of a number of pixels."""
+    """The window that covers the windows of `count` adjacent pixels."""
     (down, along), (taps_down, taps_along) = window.steps, window.taps
     taps = taps_down, (count - 1) * along + taps_along
     return window._replace(taps=taps, steps=(down, count * along))
 
 
 def filters_of(filters: Array, along: int, count: int) -> Array:
-    """The weights of such a window.
+    """The weights of a window that covers those of several pixels.
 
     Args:
         filters: [taps down, taps along, channels, outputs].
         along: stride of the windows along the row.
-        count: pixels that become one.
+        count: number of pixels that become one.
 
     Returns:
         [taps down, more taps along, channels, count × outputs].

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Most numbers of a value that is compared at each call: shapes, permutations and the like.
+# Most numbers of a value that each call compares: shapes, permutations and the like.
 _MOST_SIZES = 64
 
 
@@ -36,11 +36,11 @@ class Guarded:
     """A network for the shapes of one iteration, with its steps for calls with other shapes.
 
     Args:
-        network: for these shapes.
-        nodes: of its steps.
-        shapes: of its input tensors.
+        network: the network for these shapes.
+        nodes: the nodes of its steps.
+        shapes: the shapes of its input tensors.
         variables: the fully known shapes of its variables.
-        others: other inputs of its steps, and what is assumed of each: value, shape, or nothing.
+        others: other inputs of its steps, with the value or shape that is assumed; None if neither.
 
     Attributes:
         misses: calls that had other shapes.
@@ -71,7 +71,7 @@ class Guarded:
         """The outputs of the network.
 
         Args:
-            inputs: of the part.
+            inputs: the part's inputs.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
         if self._is_as_known(inputs):
@@ -116,9 +116,9 @@ def guarded(
     """A network with guards; None if its assumptions cannot be checked.
 
     Args:
-        network: made for the shapes of `watched`.
-        steps: of the body.
-        watched: every value of an iteration.
+        network: the network for the shapes of `watched`.
+        steps: the steps of the body.
+        watched: the array of every value in one iteration.
         variables: arguments that are variables whose values do not change.
     """
     part = network.cluster

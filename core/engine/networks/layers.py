@@ -1,4 +1,4 @@
-"""The layers of a network before memory is assigned, and the programs of elementwise ones."""
+"""The layers of a network before memory is assigned, and the programs of elementwise layers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Image(NamedTuple):
 
     @property
     def pixels(self) -> int:
-        """Of all images."""
+        """The number of pixels of all images."""
         return self.batch * self.height * self.width
 
 
 def image_of(shape: tuple[int, ...]) -> Image:
-    """A shape as images: four axes as they are, volumes as their slices, others as one row."""
+    """A shape as images: four axes as they are, a volume as its slices, other shapes as one row."""
     if len(shape) == 4:
         return Image(*shape)
     if len(shape) == 5:
@@ -40,7 +40,7 @@ def image_of(shape: tuple[int, ...]) -> Image:
 
 
 class Window(NamedTuple):
-    """The windows of a layer; fields are (down, along)."""
+    """The windows of a layer; pairs are (down, along)."""
 
     taps: tuple[int, int] = (1, 1)
     steps: tuple[int, int] = (1, 1)
@@ -96,11 +96,11 @@ class Phase(NamedTuple):
     """The pixels of a transposed convolution that use the same taps: a convolution by itself.
 
     Attributes:
-        window: over the input, with the taps that reach these pixels. Its padding is negative if it
-            starts inside the image.
+        window: its windows over the input, with the taps that reach these pixels. Its padding is
+            negative if it starts inside the image.
         first: the first of the pixels, (row, column).
-        every: strides between them, (down, along).
-        counts: number of pixels, (rows, columns).
+        every: strides between the pixels, (down, along).
+        counts: numbers of pixels, (rows, columns).
         taps: rows and columns of the filter, in the window's order.
     """
 
@@ -125,10 +125,10 @@ class Operand(NamedTuple):
     Attributes:
         kind: "temporary", "tensor", "image" (one number per channel and image), "channels" (one per
             channel for all images), "steady" or "number".
-        value: of a tensor or a constant.
-        number: the number.
+        value: the tensor, or the steady value.
+        number: the number, for "number".
         by_row: whether a temporary or tensor has one number per row of channels.
-        made: the instruction whose result a temporary is.
+        made: for a temporary, the instruction that computes it.
     """
 
     kind: str
@@ -143,8 +143,8 @@ class Instruction:
     """One operation on blocks of numbers, whose result is a temporary.
 
     Attributes:
-        what: of `fields.OPERATIONS`.
-        operands: one or two.
+        what: one of `fields.OPERATIONS`.
+        operands: one or two operands.
         by_row: whether its operands have one number per row of channels.
     """
 
@@ -157,10 +157,10 @@ class Strides(NamedTuple):
     """Strides of attention's inputs and output; 0 for a broadcast axis.
 
     Attributes:
-        image: from image to image.
-        head: from head to head.
-        row: from row to row.
-        step: within a row.
+        image: stride between images.
+        head: stride between heads.
+        row: stride between rows.
+        step: stride within a row.
         first: offset of the first number.
     """
 
@@ -194,8 +194,8 @@ class Spread(NamedTuple):
 
     Attributes:
         sizes: (images, rows, columns, numbers per column).
-        reaches: of the inputs.
-        out: of the output.
+        reaches: offsets and strides of the inputs.
+        out: offset and strides of the output.
     """
 
     sizes: tuple[int, int, int, int]
@@ -209,9 +209,9 @@ class Attending(NamedTuple):
     Attributes:
         sizes: (images, heads, queries, keys, depth of a query, depth of a value).
         queries: strides of x.
-        keys: of the keys.
-        values: of the values, contiguous in the last axis.
-        result: of the output, likewise.
+        keys: strides of the keys.
+        values: strides of the values, which are contiguous in the last axis.
+        result: strides of the output, which is contiguous in the last axis.
         factor: scale of the scores.
         masking: kind of the mask: a key of `fields.MASKING`.
         mask: strides of the mask.
@@ -233,13 +233,13 @@ class Indices(NamedTuple):
     """How the indices of a lookup are read from an integer tensor.
 
     Attributes:
-        first: offset of the first one.
-        step: stride.
+        first: offset of the first index.
+        step: stride between indices.
         size: number of indices.
-        wraps: added to negative ones.
+        wraps: the number added to negative indices.
         width: numbers per row of the table.
-        outside: what numbers of no row give: one of `fields.OUTSIDE`.
-        filler: the numbers of such rows if they are filled.
+        outside: the result for indices out of range: one of `fields.OUTSIDE`.
+        filler: the number that fills such rows, for "FILLED".
     """
 
     first: int
@@ -270,29 +270,29 @@ class Layer:
     """One row of the table.
 
     Attributes:
-        kind: of `fields.KINDS`.
-        place: index in the plan of its last step.
+        kind: one of `fields.KINDS`.
+        place: place in the plan of its last step.
         node: its first step.
         out: its output.
         xs: its inputs.
         weights: a constant filter, matrix or table; for a table possibly the variable's handle.
         is_transposed: whether the matrix is [N, K].
-        window: over its first input.
-        depth: for layers on volumes, whose slices are read as images.
+        window: its windows over the first input.
+        depth: its windows along the slices, which are read as images; None for other layers.
         crop: the part of its input that a copy or a resize reads; None for all.
         scalings: its per-channel epilogue, in order.
         added: the value added in the epilogue.
-        mode: of the tile: activation and other bits.
-        program: of an elementwise layer.
+        mode: bits of the tile's mode, such as its activation; for other kinds see `fields`.
+        program: the instructions of an elementwise layer.
         channel: its first channel within `out`, for a part of a concatenation.
-        phases: of a transposed convolution, each a row of the table.
-        attending: of attention, whose xs are queries, keys, values and perhaps a mask.
+        phases: the phases of a transposed convolution, each a row of the table.
+        attending: sizes and strides of attention; xs are queries, keys, values and perhaps a mask.
         mask: a constant mask of attention.
-        flat: the input and output of a product as matrices, if they are seen so.
-        indices: of a lookup, whose only input is an integer tensor.
+        flat: the input and output of a product as matrices, if it reads and writes them as such.
+        indices: how a lookup reads its indices; its only input is an integer tensor.
         over: the axes of a reduction, first and last + 1; for a copy the concatenated axis, twice.
-        pairs: of a product of its two inputs.
-        spread: of a program or a copy with strided values.
+        pairs: sizes and strides of a product of its two inputs.
+        spread: the loops of a program or a copy with strided values.
     """
 
     kind: str
@@ -321,7 +321,7 @@ class Layer:
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a tiled product, which may have an epilogue."""
+        """Whether it is a product computed by tiles, which may have an epilogue."""
         return self.kind in {"PRODUCT", "CHANNELWISE", "VOLUME"}
 
     def reads(self) -> list[Value]:

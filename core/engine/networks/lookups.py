@@ -2,9 +2,9 @@
 
 Integers are not values of a network. Steps on indices before the lookup become part of how they are
 read: a column of a matrix, a reshape, Keras's handling of negative ones, `where(i < 0, i + n, i)`,
-and JAX's of those that are out of range: `clip(i, 0, n - 1)`, and behind the lookup a number where
-they were, `where((i >= 0) & (i <= n - 1), rows, nan)`. Such steps do not run if nothing else uses
-their results.
+and JAX's handling of indices out of range: `clip(i, 0, n - 1)` before the lookup, and after it
+`where((i >= 0) & (i <= n - 1), rows, nan)`. Such steps do not run if nothing else uses their
+results.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Found(NamedTuple):
 
 
 def read_lookup(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place is a lookup in a constant table, and has become a layer."""
+    """Whether the step at a place is a lookup in a constant table and has become a layer."""
     table, indices = node.inputs[:2]
     if node.attrs["batch_dims"] or not reader.is_steady(table):
         return False
@@ -67,7 +67,7 @@ def read_lookup(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_filled(reader: Reader, place: int, node: Node) -> bool:
-    """Whether the step at a place gives a number instead of rows that there are not."""
+    """Whether the step at a place fills the rows of a lookup whose indices are out of range."""
     condition, rows, other = node.inputs
     layer, filler = reader.open(rows), constant_of(other)
     if layer is None or layer.indices is None or layer.indices.outside != "NEAREST":
@@ -97,7 +97,7 @@ def _rows(reader: Reader, table: Value) -> int | None:
 
 
 def _clipped(value: Value, rows: int | None) -> Value | None:
-    """What is clipped to numbers of rows; None if it is not that."""
+    """The indices that a value clips to the table's rows; None if it does not."""
     for outer, inner in ((MAXIMUM, MINIMUM), (MINIMUM, MAXIMUM)):
         last, first = value.node, value.node.inputs[0].node if value.node.inputs else value.node
         if last.op is not outer or first.op is not inner or last.controls or first.controls:
@@ -109,7 +109,7 @@ def _clipped(value: Value, rows: int | None) -> Value | None:
 
 
 def _is_inside(value: Value, indices: Value, rows: int) -> bool:
-    """Whether it says for each index whether there is such a row."""
+    """Whether a value says for each index whether it is in range."""
     node = value.node
     if node.op is not LOGICAL_AND or node.controls:
         return False
@@ -122,7 +122,7 @@ def _is_inside(value: Value, indices: Value, rows: int) -> bool:
 
 
 def _read_from(reader: Reader, value: Value, rows: int | None) -> _Found:
-    """How indices are read from their source, and whether they are clipped to numbers of rows."""
+    """How indices are read from their source, and whether they are clipped to the table's rows."""
     between: tuple[Value, ...] = ()
     known = _clipped(value, rows)
     if known is not None and reader.sizes.get(known) == reader.sizes[value]:
@@ -134,7 +134,7 @@ def _read_from(reader: Reader, value: Value, rows: int | None) -> _Found:
     while _is_part(reader, base.node):
         chain.append(base)
         base = base.node.inputs[0]
-    # Back to the earliest value in which they have a constant stride.
+    # Find the earliest value in which they have a constant stride.
     while chain:
         found = _lies(reader, base, chain)
         if found is not None and found.step is not None:
@@ -180,7 +180,7 @@ def _is_part(reader: Reader, node: Node) -> bool:
 
 
 def _lies(reader: Reader, base: Value, chain: list[Value]) -> Part | None:
-    """Where the elements of a chain's result are in `base`; its last step comes first."""
+    """The part of `base` that a chain selects, its last step first; None if it is not strided."""
     shape = reader.sizes[base]
     found = Part(0, shape, contiguous(shape))
     for value in reversed(chain):

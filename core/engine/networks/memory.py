@@ -24,7 +24,7 @@ _LINE = 16
 
 @dataclass(eq=False, slots=True)
 class Bordered:
-    """A padded copy of a value, which replaces it in a layer."""
+    """A padded copy of a value, which a layer reads in its place."""
 
     of: Value
 
@@ -34,7 +34,7 @@ class Storage:
     """The memory of one value.
 
     Attributes:
-        image: its sizes.
+        image: the value's sizes as images.
         border: zero padding of each image.
         where: "arena", "input" or "output".
         number: offset in the arena, or index of the input or output.
@@ -69,7 +69,7 @@ class Storage:
         return self.image.batch * self.step
 
     def widen(self, border: Border) -> None:
-        """Have at least this padding."""
+        """Enlarge the padding to at least this."""
         wide = [max(pair) for pair in zip(self.border, border, strict=True)]
         self.border = (wide[0], wide[1], wide[2], wide[3])
 
@@ -84,8 +84,8 @@ class Memory:
         sizes: the shapes of the values.
 
     Attributes:
-        layers: in execution order, with copies.
-        size: numbers of the arena.
+        layers: the layers in execution order, including copies.
+        size: the arena's size in numbers.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Memory:
         for number, value in enumerate(outputs):
             root = reader.root(value)
             self.storages.setdefault(root, Storage(self._image(root), "output", number))
-        # Padded copies in place of a layer's input, by layer.
+        # Padded copies that layers read in place of their inputs.
         self.copies: dict[Layer, Bordered] = {}
         self.layers = self._with_copies()
         self.size = self._place()
@@ -122,7 +122,7 @@ class Memory:
 
     def _with_copies(self) -> list[Layer]:
         layers: list[Layer] = []
-        # By source and padding: layers that need the same copy share it.
+        # Copies by source and padding: layers that need the same copy share it.
         copied: dict[tuple[Value, Border], Layer] = {}
         seen_otherwise = self._seen_otherwise()
         for layer in sorted(self._reader.layers, key=lambda one: one.place):
@@ -145,10 +145,10 @@ class Memory:
         return layers
 
     def _seen_otherwise(self) -> set[Value]:
-        """Values that also have readers or writers that do not support padding."""
+        """Values that also have readers or writers without support for padding."""
         seen_otherwise = set(self._reader.roots.values())
         for layer in self._reader.layers:
-            if layer.phases:  # they write with a stride
+            if layer.phases:  # these write with a stride
                 seen_otherwise.add(layer.out)
             # Rows of a softmax are contiguous; attention has its own strides for images and heads.
             is_other = layer.kind in {"SOFTMAX", "ATTENTION"}
@@ -157,7 +157,7 @@ class Memory:
         return seen_otherwise
 
     def _copy(self, layer: Layer, border: Border) -> Layer:
-        """A row that copies a layer's input with zero padding."""
+        """A layer that copies another layer's input with zero padding."""
         value = layer.xs[0]
         copy = Bordered(value)
         self.storages[copy] = Storage(self._image(value))
@@ -201,8 +201,8 @@ class Memory:
             placed.add(layer.out)
             taken = sorted(one for one in taken if one[2] >= number)
             length = -(-storage.size // _LINE) * _LINE
-            # Prefer a dead value of the same size: then each thread reuses lines in its own cache,
-            # which is faster than taking lines that another core has written.
+            # Prefer the memory of a dead value of the same size: then each thread reuses lines in
+            # its own cache, which is faster than lines that another core has written.
             begin = before.get(length, -1)
             if begin < 0 or any(low < begin + length and begin < high for low, high, _ in taken):
                 begin = 0
@@ -217,7 +217,7 @@ class Memory:
 
 
 def _needed(layer: Layer) -> Border:
-    """The zero padding that must exist around an image; pooling needs none."""
+    """The zero padding that a layer's windows read around an image; none for pooling."""
     windows = [phase.window for phase in layer.phases] or [layer.window]
     borders = [window.border for window in windows if window.counts_border] or [NO_BORDER]
     above, below, left, right = (max(0, *side) for side in zip(*borders, NO_BORDER, strict=True))

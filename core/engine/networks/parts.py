@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node, Value
 
 _JOINING = frozenset({PACK, CONCAT_V2})
-# Contiguous numbers from which copying run by run is fast; the most numbers of a result with
-# shorter runs.
+# Contiguous numbers per run from which copying is fast; the most numbers of a result with shorter
+# runs.
 _FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
 # Loops of a copy around contiguous runs.
 _LOOPS = 3
@@ -56,7 +56,7 @@ def read_part(reader: Reader, _: int, node: Node) -> bool:
 
 
 def read_split(reader: Reader, _: int, node: Node) -> bool:
-    """The same for all parts of a Split or a SplitV."""
+    """Whether all parts of a Split or a SplitV are read in place."""
     x, axis = (1, 0) if node.op is SPLIT else (0, 2)
     at = constant_of(node.inputs[axis])
     if at is None or not is_made(reader, node.inputs[x]):
@@ -120,9 +120,9 @@ def _reads_apart(reader: Reader, place: int, value: Value) -> bool:
 
 
 def destination(reader: Reader, value: Value) -> Strided | None:
-    """Where a value is computed in place if one step concatenates it; None if it is separate.
+    """Offset and strides of a value within the concatenation that it is computed in; None if none.
 
-    Only attention may read it before that.
+    Before the concatenation, only attention may read it.
     """
     if value in reader.destinations:
         return reader.destinations[value]
@@ -147,7 +147,7 @@ def _destination(reader: Reader, value: Value) -> Strided | None:
 
 
 def whole_of(reader: Reader, node: Node) -> Strided:
-    """Where the result of a concatenation is."""
+    """Offset and strides of the result of a concatenation."""
     out = node.outputs[0]
     return destination(reader, out) or Strided(out, 0, lies(reader, out).along)
 
@@ -164,13 +164,13 @@ def joined_axis(reader: Reader, node: Node) -> int | None:
 
 
 def part_of(reader: Reader, node: Node, out: Strided, axis: int, number: int) -> Strided:
-    """Where one of the inputs of a concatenation is.
+    """Offset and strides of an input of a concatenation within the result.
 
     Args:
         reader: the network so far.
-        node: the step's.
-        out: where its result is.
-        axis: of the concatenation.
+        node: the concatenation.
+        out: offset and strides of its result.
+        axis: the concatenated axis.
         number: index of the input.
     """
     base, first, along = out
@@ -204,7 +204,7 @@ def read_joined(reader: Reader, place: int, node: Node) -> bool:
 def _goes_on(reader: Reader, node: Node) -> bool:
     """Whether the result is written directly to its part of a further concatenation.
 
-    It must be if one of the tensors is there already. Images are copied instead, so that their
+    It must be if one of its parts has been computed there. Images are copied instead, so that their
     networks can run in blocks (`blocks`).
     """
     out = node.outputs[0]
@@ -227,7 +227,7 @@ def _joined(reader: Reader, place: int, node: Node, widths: Sequence[int], axis:
 
 
 def _joined_apart(reader: Reader, place: int, node: Node, whole: Strided, axis: int) -> bool:
-    """Concatenate tensors that are parts of others, go to parts of others, or are in place."""
+    """Copy those inputs of a concatenation that are not in place already; all may be strided."""
     copies: list[Layer] = []
     past: list[Value] = []
     parts = node.inputs if node.op is PACK else node.inputs[:-1]
@@ -252,7 +252,7 @@ def _joined_apart(reader: Reader, place: int, node: Node, whole: Strided, axis: 
 
 
 def copied(reader: Reader, value: Value, source: Strided, target: Strided) -> Spread | None:
-    """The strides of a copy of a value."""
+    """The loops of a copy of a value; None if there are too many, or its runs are too short."""
     shape = reader.sizes[value]
     *outer, inner = loops_of(shape, [target.along, source.along])
     if inner.steps != (1, 1):

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.table import Table
     from pinnace.engine.networks.weighing import Packed
 
-# Multiplications of a piece.
+# Multiplications per piece.
 _PIECE_PRODUCTS = 1 << 19
 # The relative cost of a depthwise multiplication, and of a byte of weights.
 _CHANNELWISE, _WEIGHT_BYTE = 8, 4
-# Bytes of x per block, which fit in the L2 cache; most windows of a block, and fewest: the rows of
-# the largest tile.
+# Bytes of x per block, which fit in the L2 cache; most windows per block; rows of the largest tile,
+# the fewest windows of a block.
 _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
 # Rows of the tiles for the remainder of a product.
 _FEWER_ROWS = (1, 2, 4, 8)
 # Bytes of weights that stay in the cache across windows.
 _STAYING_BYTES = 1 << 17
-# Fewest windows per thread for sharing windows instead of columns, fewest tiles of a piece, and
-# fewest rows of windows in a piece of a depthwise convolution.
+# Fewest windows per thread for sharing windows instead of columns; fewest tiles per piece; fewest
+# rows of windows per piece of a depthwise convolution.
 _FEWEST_WINDOWS, _FEWEST_TILES, _FEWEST_LINES = 3 * _TILE_ROWS // 2, 3, 3
 
 
@@ -34,11 +34,11 @@ def product_row(table: Table, number: int, layer: Layer, form: Packed, row: dict
     """Fill in the columns of a product: windows of x times weights.
 
     Args:
-        table: that it is a row of.
-        number: of the row.
+        table: the row's table.
+        number: index of the row.
         layer: the product.
-        form: its weights.
-        row: the columns, 0 but for its kind.
+        form: its packed weights.
+        row: the columns; all are 0 except the kind.
     """
     source = table.memory.source(layer)
     window = window_of(layer.window, form.folded)
@@ -99,21 +99,21 @@ def product_row(table: Table, number: int, layer: Layer, form: Packed, row: dict
     if layer.depth is not None:
         row |= volume_columns(layer.depth, row)
     offsets = 3 * (row["BLOCK"] + 16) + row["SECTIONS"] + 1
-    # Volumes: a row of the table besides.
+    # A convolution of volumes also needs memory for a row of the table.
     table.need(offsets + (0 if layer.depth is None else len(fields.NAMES)))
     if form.transformed is not None:
         row |= winograd_row(table, form, x, y)
 
 
 def _cut(table: Table, layer: Layer, row: dict[str, int], inner: int, weight_bytes: int) -> None:
-    """The pieces of a product: by windows, or by columns if there are few windows.
+    """Divide a product into pieces: by windows, or by columns if there are few windows.
 
     Args:
-        table: that it is a row of.
+        table: the row's table.
         layer: the product.
-        row: of the table.
+        row: the columns of the row.
         inner: terms of a sum.
-        weight_bytes: of all weights.
+        weight_bytes: bytes of all weights.
     """
     lines = row["IMAGES"] * row["ROWS_"]
     windows = lines * row["COLUMNS"]
@@ -126,8 +126,8 @@ def _cut(table: Table, layer: Layer, row: dict[str, int], inner: int, weight_byt
         wanted = table.pieces(max(work, weight_bytes * _WEIGHT_BYTE), _PIECE_PRODUCTS)
         tiles = -(-windows // _TILE_ROWS)
         parts = min(tiles, max(tiles // _FEWEST_TILES, table.threads))
-    # By windows, a thread finds its own output of the row before in its cache: that is faster
-    # than reading only half of the weights.
+    # If pieces are windows, a thread finds its own output of the previous row in its cache: that is
+    # faster than reading only half of the weights.
     cuts = 1
     if windows < table.threads * _FEWEST_WINDOWS:
         cuts = _shared(table, min(-(-row["WIDTH"] // 32), wanted))
@@ -140,11 +140,11 @@ def _cut(table: Table, layer: Layer, row: dict[str, int], inner: int, weight_byt
 
 
 def _shared(table: Table, pieces: int) -> int:
-    """At most this many pieces, with equal numbers for all threads."""
+    """At most this many pieces, the same number for each thread."""
     return pieces - (pieces % table.threads if pieces > table.threads else 0)
 
 
 def _rows_of_tiles(windows: int) -> int:
-    """The number of rows of the tiles that cover some windows: remainders have smaller tiles."""
+    """The rows of the tiles that cover some windows; the remainder has a smaller tile."""
     whole, left = divmod(windows, _TILE_ROWS)
     return whole * _TILE_ROWS + next(rows for rows in (0, *_FEWER_ROWS, _TILE_ROWS) if rows >= left)

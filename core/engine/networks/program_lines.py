@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Value
 
 
-# Most numbers of an operand that is repeated to fill a block.
+# Kinds of operands that are repeated to fill a block.
 _SPREAD = frozenset({"image", "channels"})
-# Constant operands; divisors below the least, or above its inverse, are not inverted.
+# Kinds of constant operands; divisors below _LEAST, or above its inverse, are not inverted.
 _FIXED = frozenset({"number", "steady"})
 _LEAST = 1e-12
-# Commutative instructions; which NaN results may differ.
+# Commutative instructions; swapping may change which NaN results.
 _COMMUTATIVE = frozenset({"ADD", "MULTIPLY", "LARGER", "SMALLER"})
 # Numbers per row from which rows are multiplied by one row in place, not by a broadcast copy.
 _WIDE_ROW = 32
@@ -35,15 +35,15 @@ class Writer:
     """The instructions of one program.
 
     Args:
-        table: returns addresses of constants.
-        layer: the program.
+        table: keeps constants, and returns their addresses.
+        layer: the layer of the program.
         places: indices of its tensors.
         count: numbers per block.
         width: numbers per row.
         holds: whether the result stays in a register.
 
     Attributes:
-        held: that register, after `write`.
+        held: the result's register, after `write`.
     """
 
     table: Table
@@ -57,7 +57,7 @@ class Writer:
     _free: list[int] = field(default_factory=lambda: list(range(fields.REGISTERS))[::-1])
 
     def write(self, lines: list[list[int]]) -> None:
-        """Append them to those of other programs."""
+        """Append the program's instructions to those of other programs."""
         program = self.layer.program
         last = last_uses(program)
         for at, one in enumerate(program):
@@ -86,11 +86,10 @@ class Writer:
             lines.append([fields.OPERATION[what], *to, *operands[0], *operands[1], int(one.by_row)])
 
     def _split(self, one: Instruction) -> tuple[str, tuple[Operand, ...], Array | None]:
-        """The operation, its operands, and its constant operands.
+        """The operation, its variable operands, and its constant operand; None if it has none.
 
-        With a single number, no block of constants is read from the cache. Division by many
-        constants becomes multiplication by their inverses, which takes an eighth of the time and
-        costs an ulp.
+        A single number avoids reading a block of constants from the cache. Division by many
+        constants becomes multiplication by their inverses: an eighth of the time, and an ulp.
         """
         what, sides = one.what, one.operands
         if len(sides) == 2 and what in _COMMUTATIVE:
@@ -143,7 +142,7 @@ class Writer:
     def _spread(
         what: str, source: tuple[int, int], side: int, lines: list[list[int]]
     ) -> tuple[int, int]:
-        """One number per channel of the image, or per row, broadcast to a separate register."""
+        """Broadcast a number per channel or per row to a separate register: the new operand."""
         to = fields.REGISTER, fields.REGISTERS + side
         lines.append([fields.OPERATION[what], *to, *source, *source, 0])
         return to

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.table import Table
     from pinnace.graph.graph import Value
 
-# Numbers of a program's block; a register holds twice as many. The overhead of an instruction
+# Numbers per block of a program; a register holds twice as many. The overhead of an instruction
 # equals some 500 numbers.
 _BLOCK_NUMBERS = 1 << 11
-# How much larger a block may be that uses no register.
+# How much larger the block of a program without registers may be.
 _LONG_BLOCK = 8
 # Numbers per row of an image below which a block has several rows, if they are not contiguous.
 _SHORT_ROW = _BLOCK_NUMBERS // 2
@@ -25,10 +25,10 @@ def program_row(table: Table, number: int, layer: Layer, row: dict[str, int]) ->
     """Fill in the columns of elementwise steps on images, and write their instructions.
 
     Args:
-        table: that it is a row of.
-        number: of the row.
-        layer: with the program.
-        row: the columns, 0 but for its kind.
+        table: the row's table.
+        number: index of the row.
+        layer: the layer of the program.
+        row: the columns; all are 0 except the kind.
     """
     y, _, _ = table.image(layer.out)
     keys: list[Value] = [*layer.xs, layer.out]
@@ -65,11 +65,11 @@ def spread_row(
     """Fill in the columns of a copy or program whose operands are strided or broadcast.
 
     Args:
-        table: that it is a row of.
-        number: of the row.
-        layer: the copy, or with the program.
-        spread: the strides of its operands and result.
-        row: the columns, 0 but for its kind.
+        table: the row's table.
+        number: index of the row.
+        layer: the copy, or the layer of the program.
+        spread: the loops over its operands and result.
+        row: the columns; all are 0 except the kind.
     """
     images, rows, columns, width = spread.sizes
     row |= {"IMAGES": images, "ROWS_": rows, "COLUMNS": columns, "WIDTH": width}

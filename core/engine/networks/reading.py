@@ -43,7 +43,7 @@ class Reader:
     """The layers read so far.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         sizes: the shape of each value, where it is known.
         steady: see `steady.find_steady`.
         uses: for each value the places of its consumers; -1 for the plan's results.
@@ -53,14 +53,14 @@ class Reader:
         barriers: places of steps that need the network's values: see `is_barred`.
 
     Attributes:
-        layers: in order of their first steps; `Layer.place` says when one is complete.
+        layers: the layers, in order of their first steps; `Layer.place` says when one is complete.
         members: places of the steps in layers.
-        made: values of those steps.
-        roots: the value of which another one is a view, or the layer's result that includes it.
-        views: for such a value, the input of its step.
+        made: values that those steps compute.
+        roots: for a view, its base; for a result merged into a layer, the layer's own result.
+        views: for the same values, the input of their step.
         padded: for padded values, the unpadded value and the padding.
-        strided: where values are that are slices of others, or are transposed.
-        destinations: for values requested so far, where they are computed in place.
+        strided: offsets and strides of values that are slices of others, or transposed.
+        destinations: for values requested so far, the part of a concatenation they are computed in.
         destined: values that are computed in place.
         by: the layer that computes a value.
         passed: values that layers do not read because they read their inputs instead.
@@ -116,7 +116,7 @@ class Reader:
         return found
 
     def read_early(self, places: Sequence[int]) -> bool:
-        """Read views and transposes ahead: all of these places, or none."""
+        """Read the views and transposes at places ahead: all of them, or none."""
         self._before = len(self.layers)
         for count, place in enumerate(places):
             op = self.steps[place].node.op
@@ -168,7 +168,7 @@ class Reader:
         self.made.update(self.steps[place].node.outputs)
 
     def root(self, value: Value) -> Value:
-        """The value that this is a view of."""
+        """The value that this is a view of, or itself."""
         return self.roots.get(value, value)
 
     def image(self, value: Value) -> Image:
@@ -182,7 +182,7 @@ class Reader:
     # Properties of values.
 
     def may_pass(self, node: Node) -> bool:
-        """Whether a consumer may read a step's input instead: the input is external."""
+        """Whether a consumer may read the input of a step instead of its output."""
         place = self.step_places.get(node)
         return place in self.running and place not in self._taken and not node.controls
 
@@ -192,7 +192,7 @@ class Reader:
         return {step.node: place for place, step in enumerate(self.steps)}
 
     def is_number(self, value: Value) -> bool:
-        """Whether it is a float32 tensor with known sizes, none of them 0."""
+        """Whether a value is a float32 tensor with known sizes, none of them 0."""
         return (
             value.dtype is dtypes.float32
             and value in self.sizes
@@ -201,15 +201,15 @@ class Reader:
         )
 
     def is_steady(self, value: Value) -> bool:
-        """Whether it depends on weights alone."""
+        """Whether a value depends on weights alone."""
         return value in self._steady or constant_of(value) is not None
 
     def is_used(self, value: Value) -> bool:
-        """Whether it has a consumer, or is a result."""
+        """Whether a value has a consumer, or is a result."""
         return bool(self.uses.get(value))
 
     def is_moving(self, value: Value) -> bool:
-        """Whether it is an available float32 tensor that changes from call to call."""
+        """Whether a value is an available float32 tensor that changes from call to call."""
         is_made_up = value in self.padded or value in self.strided
         return self.is_number(value) and not self.is_steady(value) and not is_made_up
 
@@ -219,14 +219,14 @@ class Reader:
         return self.sizes.get(value) if constant is None else np.shape(constant)
 
     def open(self, value: Value) -> Layer | None:
-        """The layer of a value, if the value's only consumer may be merged into it."""
+        """The layer of a value whose only consumer may be merged into it; None if there is none."""
         layer = self.by.get(value)
         if layer is None or layer.out is not value or len(self.uses[value]) != 1:
             return None
         return layer
 
     def producer(self, value: Value) -> Layer | None:
-        """As `open`, for a value that may be a view of the layer's output."""
+        """Like `open`, for a value that may be a view of the layer's output."""
         layer = self.open(value)
         while layer is None and value in self.views and len(self.uses.get(value, ())) == 1:
             value = self.views[value]
@@ -234,12 +234,12 @@ class Reader:
         return layer
 
     def is_per_channel(self, value: Value, x: Value, layer: Layer) -> bool:
-        """Whether it is a constant with one number per channel of a layer, or one for all.
+        """Whether a value is a constant with one number per channel of a layer, or one for all.
 
         Args:
             value: the other operand.
             x: the layer's output, possibly reshaped: channels may be several of its axes.
-            layer: that computes x.
+            layer: the layer that computes x.
         """
         shape = self.shape(value)
         if shape is None or not self.is_steady(value) or value.dtype is not dtypes.float32:
@@ -277,11 +277,11 @@ class Reader:
         return True
 
     def source(self, value: Value) -> tuple[Value, Border]:
-        """The value that a window reads: the unpadded one, if it was padded."""
+        """The value that a window reads, and its zero padding."""
         return self.padded.get(value, (value, NO_BORDER))
 
     def is_readable(self, value: Value, rank: int = 4) -> bool:
-        """Whether windows may read it: images that change from call to call, padded or not.
+        """Whether windows may read a value: images that change from call to call, padded or not.
 
         Volumes have rank 5.
         """
@@ -291,7 +291,7 @@ class Reader:
         return is_moving and len(self.sizes[value]) == rank
 
     def write_padded(self, value: Value) -> None:
-        """Add a layer that pads images, for readers other than windows."""
+        """Add a layer that writes padded images, for readers other than windows."""
         x, border = self.padded[value]
         place = next(at for at in self.members if self.steps[at].node is value.node)
         window = Window(border=border)

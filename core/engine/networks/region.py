@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     Sizes = Mapping[Value, tuple[int, ...]]
 
-# Workspaces kept for concurrent calls, and bytes of those beyond the first.
+# Workspaces kept for concurrent calls; most bytes of those beyond the first.
 _SPARE, _MOST_SPARE_BYTES = 4, 1 << 28
-# How often rows are timed.
+# Number of timed runs of each row.
 _PASSES = 5
 # A helper's initial state, before it is offered a table.
 _NO_ROWS = np.zeros((0, 1), np.int64)
@@ -52,10 +52,10 @@ class _Form(NamedTuple):
     """A network for one version of its variables.
 
     Attributes:
-        versions: of the variables.
-        table: its rows.
+        versions: the versions of the variables.
+        table: its table.
         packed: the weights that its addresses point to.
-        threads: that run the table together.
+        threads: number of threads that run the table together.
         wakes: whether it has enough work to wake helpers.
         doubtful: outputs that folding may have given NaNs; see `folding`.
         follow: the loop of an awake helper; see `team.Offer`.
@@ -74,10 +74,10 @@ class _Workspace:
     """The memory of one call: the arena, and the table with its addresses.
 
     Args:
-        form: whose table it is.
-        size: numbers of the arena.
+        form: the form that is run.
+        size: the arena's size in numbers.
         tensors: number of inputs that are tensors.
-        kernel: that runs the table.
+        kernel: the function that runs the table.
     """
 
     def __init__(self, form: _Form, size: int, tensors: int, kernel: Callable[..., int]) -> None:
@@ -89,7 +89,7 @@ class _Workspace:
         self.counters = np.zeros(lines * fields.LINE, np.int64)
         lead = partial(_lead, kernel, form, self.rows, self.tensors, self.counters)
         self.offer = team.Offer(lead, form.follow)
-        # Table, row and column of an address; index of its input or output; offset there.
+        # For each address of an input or output: table, row, column; its index; offset in it.
         self._outside: list[tuple[Array, int, int, int, int]] = []
         begin = self.arena.ctypes.data
         for table, row, column, storage, offset in form.table.patches:
@@ -118,10 +118,10 @@ class Network:
 
     Attributes:
         products: as given.
-        blocks: of the batch, each run by one thread; 1 if all threads run the whole batch together.
+        blocks: number of blocks of the batch, each run by one thread; 1 if threads run it together.
     """
 
-    # Its shapes are always as expected.
+    # Shapes are always as expected.
     misses = 0
 
     def __init__(
@@ -141,7 +141,7 @@ class Network:
         for number, value in enumerate(part.outputs):
             first.setdefault(reader.root(value), number)
         self._same = [first[reader.root(value)] for value in part.outputs]
-        # Values that its layers read past, from what these are made of.
+        # Values that its layers do not read because they read their inputs instead.
         self.passed = frozenset(reader.passed)
         self._lookups = [
             layer
@@ -166,16 +166,16 @@ class Network:
         """The outputs of the network.
 
         Args:
-            inputs: of the part.
+            inputs: the part's inputs.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
         return self._call(inputs, outs, self._run)
 
     def row_seconds(self, inputs: Sequence[Array]) -> list[float]:
-        """The time of each row: several runs, row by row, whose results are not used.
+        """The median time of each row over several runs, row by row, whose results are discarded.
 
         Args:
-            inputs: of the part.
+            inputs: the part's inputs.
         """
         passes: list[list[float]] = []
         outs = [None] * len(self.cluster.outputs)
@@ -219,10 +219,10 @@ class Network:
         """Compute the results.
 
         Args:
-            form: to run.
-            inputs: as given.
-            arrays: C-contiguous tensors and the results.
-            run: runs a table.
+            form: the form to run.
+            inputs: the part's inputs.
+            arrays: the tensors and the results, C-contiguous.
+            run: runs the table of a workspace.
         """
         begins = [address_of(array) for array in arrays]
         if self.blocks == 1:
@@ -268,7 +268,7 @@ class Network:
         team.offer(workspace.offer, form.threads, wakes=form.wakes)
 
     def _run_by_rows(self, workspace: _Workspace) -> list[float]:
-        """Seconds of each row, with all threads on one row at a time."""
+        """Seconds per row, with all threads on one row at a time."""
         form = workspace.form
         kernel = self._kernel
         step = (form.threads + 2) * fields.LINE
@@ -294,7 +294,7 @@ class Network:
                 stamps[piece].append(perf_counter())
 
         team.share(form.threads, work, threads=form.threads)
-        # Threads leave a row when it is done: the first one measures.
+        # Threads leave a row when it is finished: the first to leave gives its end.
         ends = [min(one) for one in zip(*stamps, strict=True)]
         return [after - before for before, after in itertools.pairwise(ends)]
 

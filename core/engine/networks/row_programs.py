@@ -1,7 +1,7 @@
 """Normalisations as one program: reductions over the last axis and elementwise steps on rows.
 
-Starting from a reduction, elementwise steps are added up to the one whose result alone is used
-elsewhere: mean, variance and normalised rows never leave the L1 cache.
+Starting from a reduction, elementwise steps are added up to one whose result alone is used outside:
+mean, variance and normalised rows never leave the L1 cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REDUCTIONS = {
     ("sum", "{total} / T(width)"): "ROW_MEAN",
     ("max", "{total}"): "ROW_LARGEST",
 }
-# Steps that are looked at after a reduction, and the fewest instructions of a program.
+# Steps considered after a reduction, and the fewest instructions of a program.
 _AHEAD, _FEWEST = 48, 3
 
 
@@ -44,7 +44,7 @@ def read_rows(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_fused_norm(reader: Reader, place: int, node: Node) -> bool:
-    """As `read_rows`, for a batch norm that normalises rows: each row is a channel of one image.
+    """Like `read_rows`, for a batch norm that normalises rows: each is a channel of one image.
 
     Keras 2 writes layer norms this way: [1, rows, width, 1], channels first, with ones and zeros as
     scale and offset, and reshaped back afterwards.
@@ -82,7 +82,7 @@ class _Rows:
 
     Args:
         reader: the network so far.
-        shape: of full tensors; others have one number per row.
+        shape: the shape of full tensors; others have one number per row.
     """
 
     def __init__(self, reader: Reader, shape: tuple[int, ...]) -> None:
@@ -91,11 +91,11 @@ class _Rows:
         self._places: list[int] = []
         self._program = Program()
         self._known: dict[Value, Operand] = {}
-        # Computed between the program's steps, possibly from earlier values of the network.
+        # Values computed between the program's steps, possibly from earlier values of the network.
         self._between: set[Value] = set()
 
     def grow(self, place: int) -> bool:
-        """Whether the steps after a place extend it up to one whose result alone is used."""
+        """Whether steps after a place complete a program whose last result alone is used."""
         reader = self._reader
         ends = [len(self._places)] if self._is_whole() else []
         for at in range(place + 1, min(len(reader.steps), place + _AHEAD)):
@@ -128,7 +128,7 @@ class _Rows:
         return True
 
     def normalise(self, places: tuple[int, int], x: Value, out: Value, epsilon: float) -> None:
-        """Normalise each row of x, from two steps; the second reshapes the result."""
+        """Normalise each row of x, in place of two steps, of which the second is a reshape."""
         emit = self._program.emit
         given = Operand("tensor", x)
         apart = emit("SUBTRACT", given, emit("ROW_MEAN", given))
@@ -179,7 +179,7 @@ class _Rows:
         return None if made is None or made.by_row != (out == self._narrow) else made
 
     def _operand(self, value: Value, out: tuple[int, ...]) -> Operand | None:
-        """The operand of an input; None if it is unavailable, or has another shape of rows."""
+        """The operand of an input; None if it is unavailable, or has rows of another shape."""
         known = self._known.get(value)
         if known is not None:
             return known

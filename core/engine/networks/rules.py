@@ -67,9 +67,9 @@ _SCALINGS = {
     REAL_DIV: "divide",
 }
 _SUMS = frozenset({ADD_V2, ADD})
-# Constants below it, or above its inverse, are not folded into weights.
+# Constants of magnitude below this, or above its inverse, are not folded into weights.
 _LEAST_SCALE = 1e-12
-# Most multiplications of a product, and most numbers of a transposed tensor.
+# Most multiplications of a product of two tensors, and most numbers of a transposed tensor.
 _MOST_MULTIPLICATIONS, _MOST_MOVED = 1 << 15, 1 << 12
 # Contiguous numbers from which vectorised reduction is fast; most numbers of a tensor with fewer.
 _FEWEST_TOGETHER, _MOST_ALONE = 8, 1 << 14
@@ -95,7 +95,7 @@ def _matrix(reader: Reader, place: int, node: Node) -> bool:
 
 
 def _pad(reader: Reader, _: int, node: Node) -> bool:
-    """Zero padding: merged into the windows that read it, if nothing else does."""
+    """Merge zero padding into the windows that read it, if nothing else does."""
     x, out = node.inputs[0], node.outputs[0]
     pads = constant_of(node.inputs[1])
     value = constant_of(node.inputs[2]) if len(node.inputs) > 2 else np.float32(0)
@@ -141,7 +141,7 @@ def _goes_into_weights(value: Value) -> bool:
 
 
 def _scaled(reader: Reader, place: int, node: Node) -> bool:
-    """Addition or multiplication with one number per channel, after a product."""
+    """Addition or multiplication by one number per channel, merged into the product before it."""
     x, other = node.inputs
     what = _SCALINGS[node.op]
     if node.attrs.get("data_format", "NHWC")[-1] != "C":
@@ -306,7 +306,7 @@ def _reduced(reader: Reader, place: int, node: Node) -> bool:
     return reader.add(layer)
 
 
-# Of several rules, the first that takes a step.
+# The rules of each op, tried in order until one takes the step.
 RULES: dict[object, tuple[Callable[[Reader, int, Node], bool], ...]] = {
     **dict.fromkeys((CONV2D, CONV3D, DEPTHWISE_CONV2D), (read_convolution,)),
     CONV2D_BACKPROP_INPUT: (read_transposed_convolution,),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Numbers per pixel from which pixels are moved as a whole.
+# Numbers per pixel from which a pixel is moved as one run.
 _RUN = 16
 
 
@@ -41,7 +41,7 @@ def read_crop(reader: Reader, place: int, node: Node) -> bool:
 
 
 def read_resize(reader: Reader, place: int, node: Node) -> bool:
-    """Whether a resize has become a layer; of a cropped image, it reads the crop in place."""
+    """Whether a resize has become a layer; a crop before it is read in place."""
     x, out = node.inputs[0], node.outputs[0]
     if not _are_images(reader, x) or reader.sizes[x][3] > fields.REGISTER_SIZE:
         return False
@@ -68,8 +68,8 @@ def resize_row(node: Node, x: Image, x_row: int, y: Image) -> tuple[int, Array, 
         y: the output.
 
     Returns:
-        The length of a contiguous run; offsets of the two runs in a row, then of the rows above and
-        below (int64); weights of the second, for runs, then for rows, None for nearest neighbour.
+        The length of a contiguous run; offsets (int64) of the left and right runs of a row, then of
+        the rows above and below; weights of the right runs, then of the rows below, or None.
     """
     from pinnace.ops.image import interpolation, resizing  # see `is_resize`
 

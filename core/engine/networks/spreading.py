@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.reading import Reader
     from pinnace.graph.graph import Node, Value
 
-# Steps of a program, and most consecutive steps that may be taken from before the network.
+# Most steps of a program, and most consecutive steps taken from before the network.
 _MOST_STEPS, _DEEP = 16, 4
-# Fewest numbers of a block for an instruction, unless there are few in all.
+# Fewest numbers of a block, unless there are few numbers in all.
 _FEWEST_TOGETHER, _MOST_ALONE = 128, 1 << 12
 # Loops around blocks.
 _OUTER = 2
@@ -71,10 +71,10 @@ class _Steps:
 
     Attributes:
         reader: the network so far.
-        place: of the first one that uses a value of the network.
-        shape: of all results.
-        nodes: in their order.
-        leaves: their inputs, and where these are.
+        place: the place of the first step that uses a value of the network.
+        shape: the shape of all results.
+        nodes: the nodes of the steps, in order.
+        leaves: the tensors they read, with offsets and strides.
         past: values that become unused if only these steps need them.
         fixed: constant inputs.
     """
@@ -89,7 +89,7 @@ class _Steps:
 
     @property
     def places(self) -> list[int]:
-        """Of the steps."""
+        """The places of the steps."""
         return [self.reader.step_places[node] for node in self.nodes]
 
     def take(self, node: Node, deep: int = 0) -> bool:
@@ -106,7 +106,7 @@ class _Steps:
         return False
 
     def _finds(self, value: Value, deep: int) -> bool:
-        """Whether an input is computed by another of the steps, or is available."""
+        """Whether an input is computed by another of the steps, is constant, or is available."""
         if value in self.leaves or any(value is one.outputs[0] for one in self.nodes):
             return True
         reader = self.reader
@@ -118,7 +118,7 @@ class _Steps:
         return self._takes_before(value, deep) or self._reads(value)
 
     def _takes_before(self, value: Value, deep: int) -> bool:
-        """Add a producer that is outside the network so far, and is used only by these steps."""
+        """Add the step that computes a value outside the network, if only these steps use it."""
         reader = self.reader
         if value in reader.made or reader.sizes.get(value) != self.shape or not value.node.inputs:
             return False
@@ -143,7 +143,7 @@ class _Steps:
         return True
 
     def _is_there(self, value: Value) -> bool:
-        """Whether the step that computes it, if any, has been read by now."""
+        """Whether the step that computes a value, if any, has been read already."""
         return self.reader.step_places.get(value.node, -1) < self.place
 
 
@@ -173,8 +173,8 @@ def _add(reader: Reader, steps: _Steps, out: Value) -> bool:
             reader.strided[out] = there
             reader.destined.add(out)
         reader.layers.append(layer)
-        # Steps before the first place were already read: they are removed if nothing else uses
-        # them.
+        # Steps before the first place have been read already: they are removed if nothing else
+        # uses them.
         reader.passed.update(steps.past, *(node.outputs for node in steps.nodes))
         reader.claim([place for place in steps.places if place > steps.place])
         return True

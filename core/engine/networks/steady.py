@@ -1,4 +1,4 @@
-"""Values that depend on a plan's weights alone: they change only when one is assigned to."""
+"""Values that depend on a plan's weights alone: they change only if a weight is assigned to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_assigned(steps: Sequence[Step]) -> set[Value] | None:
     """The handles of variables that a plan's steps may assign to, also in functions.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
 
     Returns:
         The handles; None if any variable may be assigned to.
@@ -80,7 +80,7 @@ def find_steady(steps: Sequence[Step], variables: Collection[Value]) -> set[Valu
     """The values of a plan that depend only on constants and on these variables.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         variables: arguments that are variables, to which no step assigns.
     """
     steady: set[Value] = set()
@@ -106,7 +106,7 @@ class Evaluation:
     """The arrays of steady values, computed on demand.
 
     Args:
-        variables: the handles given for these arguments.
+        variables: the handle given for each variable argument.
     """
 
     def __init__(self, variables: Mapping[Value, Array]) -> None:
@@ -144,7 +144,7 @@ def roots_of(values: Collection[Value], variables: Collection[Value]) -> list[Va
     """The variables that steady values depend on.
 
     Args:
-        values: steady.
+        values: steady values.
         variables: see `find_steady`.
     """
     found: dict[Value, None] = {}

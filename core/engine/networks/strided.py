@@ -1,4 +1,4 @@
-"""Offsets and strides of values that are slices of others, or are transposed.
+"""Offsets and strides of values that are slices of others, or transposed.
 
 Attention, programs and copies access such values in place, so that the steps in between disappear.
 """
@@ -20,7 +20,7 @@ SLICING = frozenset({STRIDED_SLICE, SLICE})
 
 
 class Strided(NamedTuple):
-    """Where the numbers of a value are.
+    """The location of a value's numbers.
 
     Attributes:
         base: the value in whose memory they are.
@@ -34,23 +34,23 @@ class Strided(NamedTuple):
 
 
 def lies(reader: Reader, value: Value) -> Strided:
-    """Where a value is."""
+    """The location of a value: in its own memory, or in that of another."""
     found = reader.strided.get(value)
     return Strided(value, 0, contiguous(reader.sizes[value])) if found is None else found
 
 
 def is_somewhere(reader: Reader, value: Value) -> bool:
-    """Whether it is an available float32 tensor that changes from call to call, maybe a slice."""
+    """Whether a value is an available float32 tensor that changes between calls, or part of one."""
     return value in reader.strided or reader.is_moving(value)
 
 
 def is_made(reader: Reader, value: Value) -> bool:
-    """Whether it is such a tensor, and the network computes it."""
+    """Whether the network computes such a value."""
     return is_somewhere(reader, value) and reader.root(value) in reader.made
 
 
 def slice_of(reader: Reader, node: Node) -> Strided | None:
-    """Where a slice is; None if that is unknown, or it has a negative step."""
+    """The location of a slice; None if it is unknown, or the slice has a negative step."""
     x, out = node.inputs[0], node.outputs[0]
     key = key_of(node, reader.sizes[x])
     if key is None or out not in reader.sizes:
@@ -63,9 +63,9 @@ def slice_of(reader: Reader, node: Node) -> Strided | None:
 
 
 def outside_slice(reader: Reader, value: Value) -> Strided | None:
-    """Where a slice of an input is, which need not be computed if it is read in place.
+    """The location of a slice of an input, which need not be computed if it is read in place.
 
-    As an array it would not be contiguous, and so would be copied.
+    Such a slice is not contiguous as an array, and would be copied.
     """
     node = value.node
     if node.op not in SLICING or value in reader.made or not reader.may_pass(node):
@@ -77,7 +77,7 @@ def outside_slice(reader: Reader, value: Value) -> Strided | None:
 
 
 def reshaped(strided: Strided, given: Sequence[int], wanted: Sequence[int]) -> Strided | None:
-    """Where a reshaped value is; None if axes would be merged that are not contiguous."""
+    """The location of a reshaped value; None if axes would be merged that are not contiguous."""
     left = loops_of(given, [strided.along])
     along: list[int] = []
     for n in reversed(wanted):
@@ -98,12 +98,12 @@ def spread_to(
     """The strides of a value that is broadcast to a shape.
 
     Args:
-        strided: where the value is.
+        strided: the value's location.
         given: its shape.
         wanted: the shape to broadcast to.
 
     Returns:
-        0 along broadcast axes; None if it cannot be broadcast.
+        The strides, 0 along broadcast axes; None if the value cannot be broadcast.
     """
     missing = len(wanted) - len(given)
     if missing < 0:

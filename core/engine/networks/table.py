@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Numbers of a piece that only moves them.
+# Numbers per piece of a row that only moves them.
 _PIECE_NUMBERS = 1 << 14
 # The relative cost of an exponential, compared with moving a number.
 _EXP = 8
@@ -41,10 +41,10 @@ class Patch(NamedTuple):
 
     Attributes:
         table: 0 for the layers, 1 for tensors of programs.
-        row: of the table.
-        column: of the table.
-        storage: the value it points to.
-        offset: in numbers.
+        row: the address's row.
+        column: the address's column.
+        storage: the memory it points to.
+        offset: offset in that memory, in numbers.
     """
 
     table: int
@@ -60,16 +60,16 @@ class Table:
     Args:
         memory: the network's layers and the storage of their values.
         packed: for each layer its weights; None for layers without.
-        shape: returns that of a value.
-        array: returns that of a constant.
-        threads: that share the work.
+        shape: returns the shape of a value.
+        array: returns the array of a constant.
+        threads: number of threads that share the work.
 
     Attributes:
         memory, shape, array, threads: as given.
-        rows: one per layer.
+        rows: one row per layer.
         programs: instructions of the programs.
-        tensors: that the programs access.
-        patches: addresses to be set for each memory.
+        tensors: the tensors that programs access.
+        patches: addresses to be set for each call's memory.
         scratch: int64 numbers per thread.
         room: float32 numbers per thread.
     """
@@ -89,7 +89,7 @@ class Table:
         self.patches: list[Patch] = []
         self.scratch = 1
         self.room = (fields.REGISTERS + fields.SPREAD_REGISTERS) * fields.REGISTER_SIZE
-        # Arrays that addresses in the table point to, kept alive.
+        # Arrays that addresses in the table point to: kept alive.
         self._kept: list[Array] = []
         self._instructions: list[list[int]] = []
         self._tensors: list[list[int]] = []
@@ -114,7 +114,7 @@ class Table:
             _WRITERS[layer.kind](self, number, layer, row)
 
     def need(self, scratch: int, room: int = 0) -> None:
-        """Have at least this memory for each thread, see `scratch` and `room`."""
+        """Reserve at least this memory per thread; see `scratch` and `room`."""
         self.scratch, self.room = max(self.scratch, scratch), max(self.room, room)
 
     def address(
@@ -123,10 +123,10 @@ class Table:
         """Have the address of a value written to a column.
 
         Args:
-            number: of the row.
-            name: of the column.
+            number: index of the row.
+            name: the column's name.
             key: the value.
-            offset: in numbers, inside the padding.
+            offset: offset in numbers from the first one inside the padding.
             table: see `Patch`.
         """
         storage = self.memory.of(key)
@@ -146,13 +146,13 @@ class Table:
         """The number of pieces of a row.
 
         Args:
-            work: of the row.
-            least: the work of a piece that is worth a thread.
+            work: the work of the row.
+            least: the least work of a piece, for which a thread pays off.
         """
         threads = self.threads
         if threads == 1 or work < threads * least:
             return 1
-        # Equal numbers for all threads.
+        # All threads get the same number of pieces.
         return min(_PIECES, -(-work // (threads * least))) * threads
 
     def border(self, layer: Layer, row: dict[str, int]) -> None:
@@ -272,7 +272,7 @@ class Table:
         row["PIECES"] = min(self.pieces(x.pixels * x.channels), x.batch * x.height)
 
     def _rows_of(self, value: Value, layer: Layer) -> Image:
-        """Values along a concatenated axis: the axes before it are rows."""
+        """The image of a value whose axes before the concatenated one are rows."""
         axis = layer.over[0] if layer.over else 0
         rows = math.prod(self.shape(layer.out)[:axis])
         return Image(1, 1, rows, math.prod(self.shape(value)) // rows)
@@ -302,7 +302,7 @@ class Table:
         *,
         holds: bool = False,
     ) -> int:
-        """Add the instructions of a program; returns the register that `holds` its result."""
+        """Add a program's instructions; returns the result's register if the program `holds` it."""
         row |= {"TENSORS": len(self._tensors), "FIRST": len(self._instructions)}
         for _, reach in reaches:
             self.address(len(self._tensors), "AT", reach.base, reach.first, table=1)
@@ -334,7 +334,7 @@ class Table:
         return int(array.ctypes.data)
 
 
-# The rows of layers without weights in panels.
+# Functions that fill in the rows of layers without panels of weights.
 _WRITERS: dict[str, Callable[[Table, int, Layer, dict[str, int]], None]] = {
     "PROGRAM": program_row,
     "MEAN": Table._mean,
@@ -350,7 +350,7 @@ _WRITERS: dict[str, Callable[[Table, int, Layer, dict[str, int]], None]] = {
 
 
 def products_of(memory: Memory, packed: Sequence[Packed | None]) -> int:
-    """The multiplications of a run."""
+    """The number of multiplications of a run."""
     total = 0
     for layer, form in zip(memory.layers, packed, strict=True):
         if layer.attending is not None:

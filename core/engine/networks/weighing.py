@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Node
 
 
-# Variables, and how often each had been assigned to.
+# Variables, and the number of assignments to each.
 VersionKey: TypeAlias = "tuple[tuple[weakref.ref[Any], int], ...]"
 
 
@@ -31,7 +31,7 @@ class Packed:
     """The weights and bias of one layer, for one version of the variables.
 
     Attributes:
-        node: of the layer: it keeps the cache's key alive.
+        node: the layer's node, which keeps the cache's key alive.
         weights: panels of a product, or [taps, channels].
         bias: the initial values of sums.
         transformed: the filters of Winograd's tiles, [panels, 16, channels, 32], if any.
@@ -47,8 +47,8 @@ class Packed:
     largest: int = 0
 
 
-# Plans for several batch sizes share weights: packed once, and kept while in use. Here, the
-# channels of depthwise filters are adjacent.
+# Packed weights are shared by plans for several batch sizes, and kept while in use. A panel of
+# depthwise filters has this many channels.
 _PANEL = 16
 _packed: weakref.WeakValueDictionary[tuple[object, ...], Packed] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -62,7 +62,7 @@ def pack(
     Args:
         layer: the layer.
         steady: computes constant values.
-        versions: of the network's variables.
+        versions: the versions of the network's variables.
         is_tiled: whether to transform filters for Winograd's tiles as well.
         folded: pixels that are folded into channels.
     """
@@ -110,7 +110,7 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
 def _scale(
     scalings: Sequence[Scaling], steady: Evaluation, channels: int
 ) -> tuple[Array | None, Array]:
-    """Factor and bias of each channel, as float32; computed in float64."""
+    """Factor and bias of each channel, computed in float64 and rounded to float32."""
     factor = np.ones(channels)
     bias = np.zeros(channels)
     is_scaled = False

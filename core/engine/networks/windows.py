@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pinnace.ops.kernels.patches import Geometry
     from pinnace.ops.kernels.phases import Phase as FoundPhase
 
-# With channels last, by rank.
+# The layouts with channels last, by rank.
 _FORMATS = {4: "NHWC", 5: "NDHWC"}
 
 
 def read_convolution(reader: Reader, place: int, node: Node) -> bool:
     """Whether a convolution has become a layer.
 
-    If windows over volumes have one slice each, it is a convolution of images.
+    A convolution of volumes whose windows have one slice each is a convolution of images.
     """
     x, weights = node.inputs
     taps = reader.shape(weights)
@@ -42,7 +42,7 @@ def kind_of(node: Node, taps: Sequence[int], channels: int) -> str | None:
     Args:
         node: the convolution.
         taps: the shape of its filters.
-        channels: of its input.
+        channels: the channels of its input.
     """
     if node.op is DEPTHWISE_CONV2D:
         return "CHANNELWISE" if taps[3] == 1 else None
@@ -57,8 +57,8 @@ def read_pool(reader: Reader, place: int, node: Node, kind: str) -> bool:
     Args:
         reader: the network so far.
         place: index of the step in the plan.
-        node: the step's.
-        kind: of the layer.
+        node: the pooling.
+        kind: the layer's kind.
     """
     (x,) = node.inputs
     size, steps = node.attrs["ksize"], node.attrs["strides"]
@@ -68,7 +68,7 @@ def read_pool(reader: Reader, place: int, node: Node, kind: str) -> bool:
 
 
 def read_transposed_convolution(reader: Reader, place: int, node: Node) -> bool:
-    """Whether a transposed convolution has become a layer, which has a part for each phase."""
+    """Whether a transposed convolution has become a layer, which has one part per phase."""
     _, weights, x = node.inputs
     out, attrs, taps = node.outputs[0], node.attrs, reader.shape(weights)
     if not reader.is_readable(x) or x in reader.padded or not reader.is_steady(weights):
@@ -127,9 +127,9 @@ def _add(
 def _placed(
     reader: Reader, node: Node, x: Value, taps: tuple[int, ...], *, pools: bool
 ) -> tuple[Window, Depth | None] | None:
-    """The windows, and those along the axis of slices; None if a layer cannot have them.
+    """The windows, and those along the slices; None if a layer cannot have them.
 
-    That is if channels are not last, or a window has no input.
+    Channels must be last, padding must not be negative, and every window must have an input.
     """
     attrs, shape = node.attrs, reader.sizes[x]
     layout = _FORMATS[len(shape)]

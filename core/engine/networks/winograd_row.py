@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.table import Table
     from pinnace.engine.networks.weighing import Packed
 
-# Outputs from which threads share those rather than rows of tiles: each transforms all patches,
-# which is cheap then, and reads only its part of the filters.
+# Outputs from which threads share these rather than rows of tiles: each thread then transforms all
+# patches, which is relatively cheap, and reads only its part of the filters.
 _MANY_OUTPUTS = 128
 # Most pieces per thread.
 _PIECES = 4
@@ -25,7 +25,7 @@ def is_tiled(layer: Layer, memory: Memory) -> bool:
 
     Args:
         layer: the layer.
-        memory: of its network.
+        memory: the network's memory.
     """
     window, source = layer.window, memory.source(layer)
     if layer.kind != "PRODUCT" or layer.phases or layer.flat is not None:
@@ -42,8 +42,8 @@ def winograd_row(table: Table, form: Packed, x: Image, y: Image) -> dict[str, in
     """The columns that differ from those of a product.
 
     Args:
-        table: that it is a row of.
-        form: the weights.
+        table: the row's table.
+        form: the packed weights.
         x: the layer's input.
         y: the layer's output.
     """
