@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def decided(graph: Graph) -> Graph:
     """The same program without calls, and without conditions whose predicate is constant.
 
-    In TensorFlow 1 models this is what an unfed training switch does: the updates of moving
+    In TensorFlow 1 models, an unfed training switch is such a predicate: the updates of moving
     averages disappear with the branch.
     """
     while True:
@@ -43,7 +43,7 @@ def decided(graph: Graph) -> Graph:
 
 
 def _call(node: Node, branch: FunctionRef, copy: Copy) -> None:
-    """A call of the branch that replaces the condition."""
+    """Add a call of the branch in place of the condition."""
     attrs = STATEFUL_PARTITIONED_CALL.full_attrs(
         {
             "f": branch,
@@ -76,7 +76,7 @@ def _taken(node: Node) -> FunctionRef | None:
     branches: tuple[FunctionRef, ...] | None = node.attrs.get("branches")
     if branches is not None:
         index = int(known)
-        # TensorFlow: any other number takes the last.
+        # TensorFlow: any other index selects the last branch.
         return branches[index if 0 <= index < len(branches) else -1]
     which = "then_branch" if _holds(known) else "else_branch"
     return node.attrs[which]  # type: ignore[no-any-return]  # attributes have no types

@@ -37,7 +37,7 @@ def fold(graph: Graph) -> Graph:
         if node in arguments:
             continue
         if node.controls and _wait_for_effects(copy.controls(node.controls, ())):
-            # consumers of its value, and nodes that wait for it, wait for those effects
+            # Consumers of its value, and nodes that wait for it, wait for those effects.
             copy.node(node)
             continue
         if node.op.alias:
@@ -114,7 +114,7 @@ def _constants(node: Node, copy: Copy) -> tuple[Any, ...] | None:
     if op.stateful or op.kernel is None or op.wants_ctx or op.name == "Const" or not node.outputs:
         return None
     if any(value.dtype is dtypes.variant for value in node.outputs):
-        return None  # a list that all runs shared would connect them
+        return None  # runs that share a list would affect each other
     if op.shape_query:
         known = tuple(known_value(value) for value in node.outputs)
         return None if any(one is None for one in known) else known
@@ -128,8 +128,8 @@ def outcome(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...] | None:
     The result is None if arrays are missing, if the node fails, or if the outputs are too large.
 
     Args:
-        node: of an op that has neither state nor effects.
-        arrays: one for each of its inputs.
+        node: a node whose op has neither state nor effects.
+        arrays: its inputs.
     """
     op, kernel = node.op, node.op.kernel
     if len(arrays) < len(node.inputs) or kernel is None:

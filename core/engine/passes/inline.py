@@ -7,10 +7,10 @@ from pinnace.graph.copying import Copy
 from pinnace.graph.graph import Graph, GraphBuilder, Node
 from pinnace.graph.walk import ordered
 
-# Nested calls that are followed: each takes some frames of Python.
+# Most levels of nested calls: each takes some frames of Python.
 _DEPTH = 200
-# Limits for the nodes of a graph: a fixed number, and a multiple of the original one. Each node
-# takes some kilobytes; functions that call others twice double their number with each level. If a
+# Limits for the nodes of a graph: a fixed number, and a multiple of the original one. A node takes
+# some kilobytes; functions that call others twice double the number of nodes with each level. If a
 # call cannot be kept, a higher limit applies before the program is refused.
 _NODES, _NODES_AT_MOST, _TIMES = 1 << 14, 1 << 18, 4
 
@@ -41,7 +41,7 @@ def inline(graph: Graph, *, keep: bool = False) -> Graph:
 
 
 def _sizes(graph: Graph) -> dict[Graph, int]:
-    """The number of nodes after inlining, for each function that a graph calls, and for itself."""
+    """The numbers of nodes after inlining, for a graph and each function that it calls."""
     sizes: dict[Graph, int] = {}
     inside: set[Graph] = set()
     pending = [graph]
@@ -69,9 +69,9 @@ class _Inlining:
     """The copying of one graph.
 
     Args:
-        sizes: numbers of nodes after inlining.
-        most: nodes that may be made.
-        keep: whether calls are left where they are too many.
+        sizes: the number of nodes after inlining, by graph.
+        most: the most nodes that may be added.
+        keep: whether calls are kept if there would be more.
     """
 
     def __init__(self, sizes: dict[Graph, int], most: int, keep: bool) -> None:
@@ -83,7 +83,7 @@ class _Inlining:
     def body(
         self, graph: Graph, copy: Copy, prefix: str, before: tuple[Node, ...], depth: int
     ) -> None:
-        """Copy a function's nodes; the values of its arguments are there."""
+        """Copy a function's nodes; the copy has the values of its arguments already."""
         arguments = {value.node for value in graph.inputs}
         nodes = [node for node in ordered(graph) if node not in arguments]
         self._left -= len(nodes)

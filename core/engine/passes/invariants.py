@@ -25,7 +25,7 @@ def with_invariants(graph: Graph) -> Graph:
     Scalars stay arguments: loops over scalars are compiled, and one kernel serves all limits.
 
     Args:
-        graph: constants folded.
+        graph: the program, with constants folded.
     """
     found = {node: given for node in graph.nodes if (given := _constants(node))}
     if not found:

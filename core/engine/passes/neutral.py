@@ -1,10 +1,10 @@
 """Leaves out sums with zeros, products with ones and first powers.
 
-A decoder of transformers masks its scores by constants. For the last word, which sees all others,
-they become ones and zeros when constants are folded, and each step is one more over all scores that
-attention is not recognised by. TensorFlow's Grappler leaves out the same steps: of results only the
-sign of a zero may differ, since -0 + 0 is 0. Subtracting -0 is adding 0, which no mask does: that
-step stays.
+A transformer's decoder masks its scores by constants. For the last word, which sees all others,
+they become ones and zeros when constants are folded: each such step is one more pass over all
+scores, and hides the attention from its matcher. TensorFlow's Grappler leaves out the same steps:
+only the sign of a zero may differ, since -0 + 0 is 0. Subtracting -0 is adding 0, which no mask
+does: that step stays.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _TYPES = frozenset({dtypes.float32, dtypes.float64})
 
 
 def without_neutral(graph: Graph) -> Graph:
-    """The same program without these steps.
+    """The same program without neutral steps.
 
     Args:
-        graph: constants folded, calls inlined.
+        graph: the program, with constants folded and calls inlined.
     """
     found = {node: value for node in graph.nodes if (value := _unchanged(node)) is not None}
     if not found:
@@ -48,7 +48,7 @@ def without_neutral(graph: Graph) -> Graph:
 
 
 def _unchanged(node: Node) -> Value | None:
-    """The input that a step gives back as it is; None if it does anything."""
+    """The input that a step returns unchanged; None if there is none."""
     if node.op not in _NEUTRAL or node.controls or node.outputs[0].dtype not in _TYPES:
         return None
     number, may_be_first = _NEUTRAL[node.op]
@@ -64,7 +64,7 @@ def _has_minus_zero(zeros: Value) -> bool:
 
 
 def _is_all(value: Value, number: int, other: Value) -> bool:
-    """Whether all of a constant is a number, and the result has the shape of the other input."""
+    """Whether a constant is this number everywhere, and the result has the other input's shape."""
     array = constant_of(value)
     if array is None or constant_of(other) is not None:
         return False

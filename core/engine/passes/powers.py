@@ -1,7 +1,7 @@
 """Powers with a small constant exponent become products and roots, as in TensorFlow's functions.
 
 `Pow` is a call per element that nothing fuses with. x³ is x · x · x within an ulp or two, also
-where it overflows, underflows or is no number; TensorFlow's Grappler (`ConvertPow`) does likewise.
+where it overflows, underflows or is NaN; TensorFlow's Grappler (`ConvertPow`) does likewise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph, Node, Value
     from pinnace.ops.opdef import OpDef
 
-# Exponent -> ops, each of which takes what the one before gives; MUL takes the base, too.
+# Exponent -> ops, each of which takes the result of the one before; MUL also takes the base.
 _STEPS: dict[float, tuple[OpDef, ...]] = {
     -2.0: (RECIPROCAL, SQUARE),
     -1.0: (RECIPROCAL,),
@@ -37,10 +37,10 @@ _DTYPES = frozenset({dtypes.float32, dtypes.float64})
 
 
 def multiplied(graph: Graph) -> Graph:
-    """The same program without `Pow` where the exponent is a constant that has ops of its own.
+    """The same program, with other ops in place of `Pow` for some constant exponents.
 
     Args:
-        graph: constants folded, calls inlined.
+        graph: the program, with constants folded and calls inlined.
     """
     found = {node: steps for node in graph.nodes if (steps := _steps_of(node))}
     if not found:

@@ -1,4 +1,4 @@
-"""Copies a program in which some nodes are left out, or written otherwise."""
+"""Copies a program, with some nodes left out or replaced."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def rewritten(graph: Graph, write: Callable[[Node, Copy], Value | None]) -> Grap
     """The same program, with some of its nodes replaced.
 
     Args:
-        graph: what is copied.
-        write: gives the value in the copy that stands for a node, of which the inputs are there; it
-            may add nodes. None copies the node. It is the node's only output, if it has one; what
-            waits for the node waits for the one that the value is of.
+        graph: the program to copy.
+        write: returns the value in the copy that replaces a node's output, if it has one; the copy
+            has the node's inputs, and nodes may be added. None copies the node. What waited for the
+            node waits for the node of that value.
     """
     copy = Copy(GraphBuilder(graph.name))
     copy.inputs(graph)

@@ -1,8 +1,8 @@
-"""Replaces parts that are joined and taken apart again by the parts themselves.
+"""Replaces slices and stacks of joined tensors by the parts that were joined.
 
-A decoder of transformers keeps keys and values as one tensor. In each step it unstacks it, appends
-what is new, stacks the result, and takes both out of it again: the old part, which is the tensor as
-it was, and the new. It also multiplies by a `Pack` of one matrix, the whole embedding.
+A transformer's decoder keeps keys and values as one tensor. Each step unstacks it, appends the new
+ones, stacks the result, and slices both parts out of it again: the old one, which is the original
+tensor, and the new one. It also multiplies by a `Pack` of one matrix, the whole embedding.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pinnace.ops.array.reshaping import EXPAND_DIMS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# For each axis the first element that is taken, and the first behind it.
+# For each axis, the first element of a slice, and the first one after it.
 Ranges: TypeAlias = "list[tuple[int, int]]"
 
 
 def shortened(graph: Graph) -> Graph:
-    """The same program with fewer copies of what it joins.
+    """The same program with fewer copies of joined tensors.
 
     Args:
-        graph: constants folded, calls inlined.
+        graph: the program, with constants folded and calls inlined.
     """
-    alone = Copy(GraphBuilder(graph.name))  # what a shortcut adds to it is thrown away
+    alone = Copy(GraphBuilder(graph.name))  # nodes that a shortcut adds to it are discarded
     alone.values.update((value, value) for node in graph.nodes for value in node.outputs)
     if any(_shortcut(node, alone) is not None for node in graph.nodes):
         return rewritten(graph, _shortcut)
@@ -42,9 +42,9 @@ def shortened(graph: Graph) -> Graph:
 
 
 def _shortcut(node: Node, copy: Copy) -> Value | None:
-    """The value in the copy that a node's output is, without what the node does; None if none is.
+    """The value in the copy that can replace a node's output; None if there is none.
 
-    A new node is made where it moves less.
+    A new node is added if it moves less data.
     """
     if node.op is not PACK and node.op.name != "StridedSlice":
         return None
@@ -56,21 +56,21 @@ def _shortcut(node: Node, copy: Copy) -> Value | None:
         if axis is None:
             return None
         if len(parts) == 1:
-            # Of a number it is a place in a slice, which loops are recognised by.
+            # A Pack of one number stays: loops are recognised by it, as an index of their slices.
             return _expanded(node, parts[0], axis, copy) if parts[0].shape.rank else None
         return _whole(parts, axis)
     return _taken(node, copy)
 
 
 def _axis_of(node: Node) -> int | None:
-    """The axis of a Pack, or of an Unpack, from 0; None if the rank is unknown."""
+    """The axis of a Pack or Unpack, counted from 0; None if the rank is unknown."""
     joined = node.outputs[0] if node.op is PACK else node.inputs[0]
     axis: int = node.attrs["axis"]
     return None if joined.shape.rank is None else axis % joined.shape.rank
 
 
 def _expanded(node: Node, part: Value, axis: int, copy: Copy) -> Value:
-    """A Pack of one tensor is the tensor seen with one axis more: nothing is copied."""
+    """Replace a Pack of one tensor by an ExpandDims, which copies nothing."""
     array = np.array(axis, np.int32)
     spec = TensorSpec.of(Shape([]), dtypes.int32)
     attrs = {"value": array, "dtype": dtypes.int32}
@@ -83,7 +83,7 @@ def _expanded(node: Node, part: Value, axis: int, copy: Copy) -> Value:
 
 
 def _whole(parts: Sequence[Value], axis: int) -> Value | None:
-    """What an Unpack took apart into these parts, in this order, along the same axis."""
+    """The tensor that an Unpack along an axis separated into these parts; None if there is none."""
     node = parts[0].node
     if node.op.name != "Unpack" or node.controls or _axis_of(node) != axis:
         return None
@@ -91,7 +91,7 @@ def _whole(parts: Sequence[Value], axis: int) -> Value | None:
 
 
 def _taken(node: Node, copy: Copy) -> Value | None:
-    """A slice of what was stacked or concatenated, if it is made of whole parts."""
+    """A slice of a stacked or concatenated tensor, from its whole parts; None if it cuts any."""
     source = copy.values[node.inputs[0]]
     if source.node.op.name not in {"Pack", "ConcatV2"} or source.node.controls:
         return None
@@ -118,7 +118,7 @@ def _taken(node: Node, copy: Copy) -> Value | None:
 
 
 def _part(value: Value, ranges: Ranges) -> Value | None:
-    """The input of a ConcatV2 that is what is taken of it; None if it is not one of them."""
+    """The input of a ConcatV2 that a slice of it consists of; None if there is no such input."""
     node = value.node
     if node.op.name != "ConcatV2" or node.controls:
         return None
@@ -144,7 +144,7 @@ _MASKS = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 def _ranges(node: Node, source: Value) -> Ranges | None:
-    """What a StridedSlice takes, if it takes all that is in between; None if that is unknown."""
+    """The ranges that a StridedSlice takes, with step 1; None if they are unknown, or others."""
     bounds = [constant_of(value) for value in node.inputs[1:4]]
     rank = source.shape.rank
     if rank is None or not source.shape.is_fully_defined() or any(node.attrs[m] for m in _MASKS):

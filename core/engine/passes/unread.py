@@ -1,7 +1,7 @@
 """Leaves out loop variables that nothing reads.
 
-A scan of JAX gives the rows of all iterations and the last state. Keras asks for one of the two: a
-recurrent layer that returns its last state would write each of them into a list that nobody reads.
+JAX's scan returns the rows of all iterations and the last state. Keras uses one of the two: a
+recurrent layer that returns its last state would write each state into a list that nobody reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def without_unread(graph: Graph) -> Graph:
-    """The same program; loops compute only what others, their condition and effects need."""
+    """The same program; loops compute only what the program, their condition and effects need."""
     nodes = ordered(graph)
     read = {*graph.outputs, *(value for node in nodes for value in node.inputs)}
     kept = {node: _kept(node, read) for node in nodes if node.op.runs == "loop"}
@@ -41,7 +41,7 @@ def without_unread(graph: Graph) -> Graph:
 
 
 def _kept(node: Node, read: Collection[Value]) -> Sequence[int]:
-    """The loop variables that are read, by the program, the condition, or for what is read."""
+    """The loop variables that the program, the condition, effects, or one of these read."""
     places = range(len(node.inputs))
     cond, body = node.attrs["cond"].graph, node.attrs["body"].graph
     if not len(body.inputs) == len(body.outputs) == len(cond.inputs) == len(node.outputs):
@@ -57,7 +57,7 @@ def _kept(node: Node, read: Collection[Value]) -> Sequence[int]:
 
 
 def _places(graph: Graph, nodes: Sequence[Node]) -> set[int]:
-    """Which arguments are among the nodes."""
+    """The indices of the arguments that are among these nodes."""
     among = set(nodes)
     return {place for place, value in enumerate(graph.inputs) if value.node in among}
 

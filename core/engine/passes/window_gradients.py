@@ -38,17 +38,16 @@ INPUT_GRADIENTS = frozenset({CONV2D_BACKPROP_INPUT, DEPTHWISE_BACKPROP_INPUT})
 
 @dataclass(eq=False)
 class InputGradient:
-    """A gradient that is sliced.
+    """A gradient of padded images, and the slice of it that is used.
 
     Attributes:
-        convolution: the node that computes it.
+        convolution: the node that computes the gradient.
         last: the node that slices it.
-        flat: squeezes a second spatial axis out before that.
-        sizes: of the slice, [batch, rows, columns, channels]; None if known only at run time.
-        pads: padding before and after, for both spatial axes: the convolution's and what is sliced
-            off.
+        flat: the node before it that squeezes a second spatial axis out.
+        sizes: the [batch, rows, columns, channels] of the slice; None if known only at run time.
+        pads: the padding that the slice removes, before and after, for both spatial axes.
         shape: the Shape node of the padded images, if sizes are known only at run time.
-        expand: gives those images a second spatial axis.
+        expand: the node that gives those images a second spatial axis.
         gone: nodes that become unused.
     """
 
@@ -101,11 +100,11 @@ class InputGradient:
 def match_gradient(
     node: Node, single: Callable[[Value], Node | None], blocked: Collection[Node]
 ) -> InputGradient | None:
-    """The slice that can be merged into a gradient; None if there is none.
+    """The gradient into which a slice can be merged; None if there is none.
 
     Args:
-        node: one of `INPUT_GRADIENTS`, channels last, without padding or with one that is given.
-        single: the only consumer of a value.
+        node: one of `INPUT_GRADIENTS`, channels last, with explicit padding or none.
+        single: returns the only consumer of a value.
         blocked: nodes with other consumers.
     """
     after = single(node.outputs[0])
@@ -148,7 +147,7 @@ def _take_sizes(
 
 
 def _take_shapes(match: InputGradient, begin: Array, blocked: Collection[Node]) -> bool:
-    """The same with sizes from Shape nodes: whether the slice removes what `Pad` has added."""
+    """Whether the slice removes what `Pad` has added, by sizes from Shape nodes."""
     shape = match.convolution.inputs[0].node
     if shape.op is not SHAPE:
         return False
@@ -177,6 +176,6 @@ def _take_shapes(match: InputGradient, begin: Array, blocked: Collection[Node]) 
     match.shape = shape
     spatial = [int(one) for one in pads[1:-1].reshape(-1)]
     match.pads = (0,) * (4 - len(spatial)) + tuple(spatial)
-    # They are removed if nothing else uses them.
+    # These are removed if nothing else uses them.
     match.gone += [one for one in (*asked, pad) if one not in blocked and not one.controls]
     return True

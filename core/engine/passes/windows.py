@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
 
-    # The only consumer of a value; None if it is a result, or has several.
+    # Returns the only consumer of a value; None if it is a result, or has several consumers.
     Single = Callable[[Value], Node | None]
     Blocked = set[Node]
 
@@ -45,10 +45,10 @@ class _Match:
     Attributes:
         convolution: the node; the images are its first input.
         source: the value that is read after merging.
-        expand: adds the second spatial axis.
-        squeeze: removes it again.
+        expand: the node that adds the second spatial axis.
+        squeeze: the node that removes it again.
         pads: padding before and after, for both spatial axes.
-        gaps: dilations of both.
+        gaps: dilations along both axes.
         last: the node that is replaced.
         gone: nodes that become unused.
     """
@@ -100,7 +100,7 @@ def windowed(graph: Graph) -> Graph:
     """The same program, with padding and dilation merged into convolutions where possible.
 
     Args:
-        graph: without calls.
+        graph: the program, without calls.
     """
     takers = users(graph.nodes)
     kept = set(graph.outputs)
@@ -147,7 +147,7 @@ def _is_wanted(
     takers: Mapping[Value, Sequence[Node]],
     kept: Collection[Value],
 ) -> bool:
-    """Whether anything but matches without the node uses its outputs."""
+    """Whether a node's outputs are used, other than in matches that leave it out."""
     for value in node.outputs:
         if value in kept:
             return True
@@ -163,7 +163,7 @@ def _match(node: Node, single: Single, blocked: Blocked) -> _Found | None:
 
     Args:
         node: one of `_ALL`.
-        single: the only consumer of a value.
+        single: returns the only consumer of a value.
         blocked: nodes with other consumers.
     """
     attrs = node.attrs
@@ -190,7 +190,7 @@ def _maker(match: _Match, blocked: Blocked) -> Node | None:
 
 
 def _take_expansion(match: _Match, blocked: Blocked) -> None:
-    """An ExpandDims that gives the convolution its second spatial axis."""
+    """Merge an ExpandDims that adds the convolution's second spatial axis."""
     node = _maker(match, blocked)
     if node is None or node.op is not EXPAND_DIMS or node.inputs[0].shape.rank != 3:
         return
@@ -238,8 +238,8 @@ def _take_sizes(match: _Match, axes: int, sizes: list[Array]) -> bool:
 
     Args:
         match: the convolution.
-        axes: spatial ones.
-        sizes: blocks and padding of SpaceToBatchND, blocks and crops of BatchToSpaceND.
+        axes: the number of spatial axes.
+        sizes: block shape and padding of SpaceToBatchND, block shape and crops of BatchToSpaceND.
     """
     block, pads, back, crops = sizes
     if len(block) != axes or not np.array_equal(block, back):

@@ -1,9 +1,9 @@
 """Leaves out assignments that write back what was just read from the same variable.
 
-Keras on JAX exports a stateless function of all variables, and assigns to each what the function
-gives back: for inference, what it was given. A variable that is assigned to is no weight, so that
-the scale of each batch norm would be computed again for each call, and nothing be folded into the
-convolution before it.
+Keras on JAX exports a stateless function of all variables, and assigns its results to them: in
+inference, what it was given. A variable that is assigned to is not a weight: each call would
+compute the scale of each batch norm again, and nothing would be folded into the convolution before
+it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def without_write_backs(graph: Graph) -> Graph:
-    """The same program without these assignments, if it changes nothing else.
+    """The same program without these assignments, if it has no other effects.
 
-    Two handles may be of one variable: another change could come between a read and its assignment.
+    Two handles may refer to one variable, which another effect could change after the read.
 
     Args:
-        graph: calls inlined.
+        graph: the program, with calls inlined.
     """
     changing = [node for node in graph.nodes if not changes_nothing(node)]
     if not changing or not all(map(_writes_back, changing)):
