@@ -1,9 +1,7 @@
 """The engine: plans, memory and machine code that execute a graph.
 
-The tiers are:
-
-`config.set_tier`, `PINNACE_TIER`: `auto`, `compiled` (for tests: errors of tables are passed on,
-and any set of shapes has a form), `plan`, `eager`.
+The tiers (`config.set_tier`, `PINNACE_TIER`) are `auto`, `compiled` (for tests: errors of tables
+are passed on, and any set of shapes has a form), `plan` and `eager`.
 
 - A `Plan` never changes; `Tiers` owns everything derived from it (ADR 18). For each set of argument
   shapes it has a `Prepared`, from which a call leases a `Workspace` (memory of a `Layout`), a
@@ -16,7 +14,7 @@ and any set of shapes has a form), `plan`, `eager`.
   compares every call with the plan, whose results it gives (`checking`): each region on the plan's
   own intermediate results, so that effects happen once; small plans as a whole; loops in groups of
   eight iterations at growing distances from the first. Outputs of regions are filled with NaN
-  beforehand. What disagrees is not called again: see `rejections.count()`,
+  beforehand. Code that disagrees is not called again: see `rejections.count()`,
   `rejections.rejected()`, `pinnace:serving:compiled_rejected_total` in the metrics, and one line in
   the log, which names the file with the graph in the cache folder.
 - **Agreement** (`agreement`): |found - plan| is at most 512 eps (|plan| + m), with m the largest

@@ -52,7 +52,7 @@ def difference(
 
 
 def bit_difference(references: Sequence[Any], found: Sequence[Any]) -> str | None:
-    """The first scalar that differs bit for bit (NaN equals NaN), described; or None."""
+    """The first scalar that differs bit for bit (NaN equals NaN), described; None if all agree."""
     for number, (wanted, got) in enumerate(zip(references, found, strict=True)):
         wanted, got = np.asarray(wanted), np.asarray(got)
         if wanted.dtype.kind == "O" or (wanted != wanted and got != got):
@@ -120,7 +120,7 @@ def _difference_of_objects(wanted: Array, got: Array, moved: Any) -> str | None:
 
 
 def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
-    """Where the numbers differ by more than the tolerance."""
+    """A mask of the numbers that differ by more than the tolerance."""
     with np.errstate(all="ignore"):
         kind = np.finfo(wanted.dtype)
         apart = np.abs(np.subtract(got, wanted))
@@ -141,7 +141,7 @@ def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
         if not wrong.any():
             return wrong  # type: ignore[no-any-return]
         wrong &= ~((wanted == got) | (np.isnan(wanted) & np.isnan(got)))
-        # Where only one of them has overflowed to infinity.
+        # Near the largest finite number, only one of the two may have overflowed to infinity.
         edge = float(kind.max) * (1 - ULPS * float(kind.eps))
         near = (
             (size >= edge)

@@ -76,7 +76,7 @@ class Limits:
     Attributes:
         process_bytes: resident memory; 0 for no limit.
         data_bytes: committed memory, touched or not, with stacks of threads; 0 for no limit.
-        counts_free: whether free parts of the heap count too.
+        counts_free: whether free parts of the heap count as used.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Limits:
         return _give_back() and resident() + size <= self.process_bytes
 
 
-limits = Limits()  # of all runs together
+limits = Limits()  # shared by all runs
 
 
 def _allows(size: int) -> bool:
@@ -108,7 +108,7 @@ def _allows(size: int) -> bool:
         return True
     if not budget.most:  # an array that was made inside the block grows outside of it
         return True
-    # small runs never get here: reading the process's memory takes a while
+    # Small runs never get here: reading the process's memory takes a while.
     if budget.start is None:
         budget.start = _held() - (budget.most // _UNASKED - budget.left)
     # Much of the counted memory may have been freed: read the process's memory instead.
@@ -168,14 +168,14 @@ class _HeapInfo(ctypes.Structure):
 
 
 class _Given:
-    """When free heap memory was last returned, by `time.monotonic`."""
+    """The time at which free heap memory was last returned, by `time.monotonic`."""
 
     lock = threading.Lock()
     at = float("-inf")
 
 
 def _give_back() -> bool:
-    """Make the C library return free heap memory to the system; whether it did.
+    """Make the C library return free heap memory to the system; returns whether it did.
 
     It takes milliseconds, and is done at most once a second.
     """
@@ -190,7 +190,7 @@ def _give_back() -> bool:
 
 @functools.cache
 def _heap_info() -> Any:
-    """`mallinfo2`, or None: other C libraries, and glibc before 2.33, lack it."""
+    """The function `mallinfo2`; None in C libraries without it, such as glibc before 2.33."""
     function = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if function is not None:
         function.restype = _HeapInfo
@@ -204,7 +204,7 @@ def _free_in_heap() -> int:
 
 
 def _largest() -> int:
-    """The peak size, the best that is available without /proc."""
+    """The process's peak memory, the best measure that is available without /proc."""
     import resource  # Windows has none
 
     unit = 1 if sys.platform == "darwin" else 1024
@@ -231,7 +231,7 @@ class _Counters(ctypes.Structure):
 def _committed() -> int:
     """Bytes that the process has committed, by Windows' counters."""
     counters = _Counters(cb=ctypes.sizeof(_Counters))
-    this = ctypes.c_void_p(-1)  # as GetCurrentProcess says it
+    this = ctypes.c_void_p(-1)  # the value that GetCurrentProcess returns
     windll: Any = ctypes.windll  # type: ignore[attr-defined]  # Windows only
     found = windll.kernel32.K32GetProcessMemoryInfo(this, ctypes.byref(counters), counters.cb)
     return int(counters.pagefile) if found else 0
@@ -257,8 +257,8 @@ def _numpy() -> tuple[Any, Any, Any]:
     def made(label: bytes, functions: tuple[Any, Any, Any]) -> Any:
         places = [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
         handler = _Handler(label, 1, _Allocator(own.ctx, *places, own.free))
-        # Arrays refer to it, and may be there until the interpreter is gone: nothing that is
-        # cleared before may own it.
+        # Arrays refer to it, possibly until the interpreter is gone: nothing that is cleared before
+        # that may own it.
         for one in (handler, functions, name):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
         return make(ctypes.addressof(handler), name, None)
@@ -287,7 +287,7 @@ def _interface() -> tuple[Any, Any]:
 
 @functools.cache
 def _filling() -> tuple[Any, Any]:
-    """NumPy's function that sets a thread's allocator, and one that fills new memory."""
+    """NumPy's function that sets a thread's allocator, and an allocator that fills new memory."""
     install, made, (malloc, calloc, realloc) = _numpy()
 
     def filling_malloc(ctx: int | None, size: int) -> int | None:
@@ -312,7 +312,7 @@ def filled() -> Iterator[None]:
 
 
 def _claim(size: int) -> None:
-    """Count memory that is not an array's against the same budget."""
+    """Count memory other than arrays against the same budget."""
     if not _allows(size):
         raise _too_much(size)
 
@@ -337,11 +337,11 @@ def bounded(most_bytes: int) -> Iterator[None]:
     allocated that much in total.
 
     Args:
-        most_bytes: of arrays, at any moment.
+        most_bytes: most bytes of arrays at any moment.
 
     Raises:
         ResourceExhaustedError: an array would exceed the limit.
-        UnavailableError: it would not, but the process is at the limit of `limits` already.
+        UnavailableError: the process is already at the limit of `limits`.
     """
     install, capsule = _interface()
     budget = _budget

@@ -25,7 +25,7 @@ class CheckedTiers(Tiers):
         self._checks: dict[Layout | SmallPlan, CheckedRegions | CheckedTable] = {}
 
     def lease(self, arrays: Sequence[Array]) -> Leased | None:
-        """As `Tiers.lease`, what compares in place of what is compared."""
+        """Like `Tiers.lease`, but the lease compares the form with the plan."""
         leased = super().lease(arrays)
         if isinstance(leased, SmallPlan):
             return Checked(self._check_of(leased), leased)
@@ -38,7 +38,7 @@ class CheckedTiers(Tiers):
         super().give_back(leased.leased if isinstance(leased, Checked) else leased)
 
     def _check_of(self, form: Layout | SmallPlan) -> CheckedRegions | CheckedTable:
-        """What compares a form with the plan."""
+        """The object that compares a form with the plan; made once for each form."""
         found = self._checks.get(form)
         if found is None:
             if isinstance(form, SmallPlan):

@@ -1,9 +1,9 @@
 """`PINNACE_CHECK=1`: each call by tables is compared with the plan, whose results it gives.
 
 Regions are compared one by one, each on the plan's own intermediate results, so that effects happen
-once. A plan that is one table has none, and runs twice. Of a loop some iterations are compared: the
-first ones, then ever fewer, since loops may be long. What does not agree (`agreement`) is logged
-once (`rejections`), and not called again.
+once. A plan that is one table has none, and runs twice. Some iterations of a loop are compared: the
+first ones, then ever fewer, since loops may be long. Code that does not agree (`agreement`) is
+logged once (`rejections`), and not called again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Iterations of a loop in each comparison, iterations of its table between the first two, and the
-# most between two polls of the stop flag.
+# Iterations of a loop per comparison; iterations of its table between the first two comparisons;
+# the most between two polls of the stop flag.
 _COMPARED, _BETWEEN, _MOST_BETWEEN = 8, 64, 1 << 20
 
 
@@ -44,10 +44,10 @@ class RegionCheck:
     """Compares a region with the steps that it is to replace, after these have run.
 
     Args:
-        region: of the plan.
-        plan: the steps are of.
+        region: the region.
+        plan: the plan of these steps.
         sizes: shapes of the plan's values.
-        kind: its name in the log if it is rejected.
+        kind: the region's name in the log if it is rejected.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class RegionCheck:
         return self.region.cluster.members[-1]
 
     def __call__(self, inputs: Sequence[Array], wanted: Sequence[Array]) -> None:
-        """Compare the results of both.
+        """Compare the region's results with those of the steps.
 
         Args:
-            inputs: of the region.
+            inputs: the region's inputs.
             wanted: the results of the plan's steps.
         """
         if self.failed:
@@ -89,7 +89,7 @@ class RegionCheck:
             self._reject(text)
 
     def _moved(self, inputs: Sequence[Array]) -> Sequence[Array] | None:
-        """The steps' results for inputs changed by one ulp; None if the steps need others too."""
+        """The steps' results for inputs changed by one ulp; None if they cannot be computed."""
         cluster = self.region.cluster
         part = rejections.part_of(
             self._plan.graph.name, cluster.inputs, cluster.outputs, self._sizes
@@ -139,7 +139,7 @@ def compiled_with(
     """The plan's function with these checks in it.
 
     Args:
-        plan: whose steps run.
+        plan: the plan whose steps run.
         checks: each is called after its steps.
         settled: see `Source.body`.
         looks: see `Source.body`.
@@ -162,8 +162,8 @@ class CheckedRegions:
     """Runs a plan's steps, and compares the regions of its layout with them.
 
     Args:
-        plan: whose steps run.
-        layout: with regions.
+        plan: the plan whose steps run.
+        layout: its layout, with regions.
     """
 
     def __init__(self, plan: Plan, layout: Layout) -> None:
@@ -186,11 +186,11 @@ class CheckedRegions:
 
 
 class CheckedTable:
-    """Runs a plan, and compares the table of all of it.
+    """Runs a plan, and compares the plan's table with it.
 
     Args:
-        plan: without effects.
-        table: of the plan.
+        plan: the plan, without effects.
+        table: the plan as one table.
     """
 
     def __init__(self, plan: Plan, table: SmallPlan) -> None:
@@ -239,7 +239,7 @@ class CheckedLoop:
         body: the plan of an iteration; neither has effects.
         advance: runs up to a given number of iterations by the kernel.
         check: raises if the run was cancelled.
-        is_exact: whether results must be the same bit for bit.
+        is_exact: whether results must be equal bit for bit.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class CheckedLoop:
         self._advance = advance
         self._check = check
         self._is_exact = is_exact
-        # For branches and inner loops that the plan runs: they share the run's stop flag.
+        # For branches and inner loops that the plan runs: these share the run's stop flag.
         self._context = RunContext()
         if state.stop is not None:
             state.stop.watch(self._context)
@@ -280,7 +280,7 @@ class CheckedLoop:
         return values, True
 
     def _compared(self, values: Sequence[Array]) -> tuple[Sequence[Array], str | None]:
-        """The loop variables after all iterations that could run, and the difference found."""
+        """The loop variables after all iterations that could run; the difference found, or None."""
         between, growth = _BETWEEN, 8 if self._is_exact else 2
         while True:
             try:

@@ -1,8 +1,8 @@
 """The form of the calls with one set of argument shapes: one table, regions, or memory alone.
 
-It is found at the first call, by one search, and used from that call on: no kernel is new code,
-and tables are rows of instructions that have been tested one by one (ADR 66). One search runs at a
-time; other calls with these shapes wait for it, so that all calls have the same bits.
+It is found by one search at the first call, and used from that call on: no kernel is new code, and
+tables are rows of instructions that have been tested one by one (ADR 66). One search runs at a
+time; other calls with these shapes wait for it, so that all calls return the same bits.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pinnace.graph.graph import Graph
 
 _Found = TypeVar("_Found")
-# Multiplications of networks beside loops up to which one table of all is looked for.
+# Multiplications of networks in a plan with loops up to which one table of it all is tried.
 _BESIDE_LOOPS = 1 << 24
 
 
-# The lock of all searches: a search may run loops and functions, which have forms too. A process is
-# not forked while another thread searches, of which the child would not have the end.
+# The lock of all searches: a search may run loops and functions, which have forms too. A process
+# is not forked while another thread searches: the child would not see the end of it.
 searching = threading.RLock()
 
 
@@ -54,16 +54,16 @@ class Weights:
     """The variables among a plan's arguments that its form may treat as constant weights.
 
     A form checks their versions in each call, and prepares them again if one has been assigned to.
-    Those that change with each call are not worth that: the second call shows which they are.
+    Variables that change with each call are not worth that: the second call shows which they are.
 
     Args:
-        plan: whose arguments they are.
+        plan: the plan of these arguments.
         arrays: the arguments of the first call.
         changing: places of variables that are not to be treated as weights.
 
     Attributes:
         changing: as given.
-        places: of the weights among the arguments.
+        places: places of the weights among the arguments.
     """
 
     def __init__(self, plan: Plan, arrays: Sequence[Array], changing: Collection[int] = ()) -> None:
@@ -80,7 +80,7 @@ class Weights:
         self.values = {plan.graph.inputs[place] for place in self.places}
 
     def changed(self, arrays: Sequence[Array]) -> list[int]:
-        """The places of those that have been assigned to since the first call."""
+        """The places of weights that have been assigned to since the first call."""
         return [one for one in self.places if version_of(arrays[one]) != self._versions[one]]
 
 
@@ -100,7 +100,7 @@ def form_of(
         plan: the plan.
         layout: its values in memory, without regions.
         arrays: arguments of a call.
-        weights: see there.
+        weights: the variables that are treated as constant.
         small_plan: makes the plan one table, or only one that threads share; None if it cannot be
             one.
 
@@ -134,7 +134,7 @@ def form_of(
             return small
 
     def joined() -> Mapping[int, Region | None]:
-        """The regions, loops with the steps around them among them."""
+        """The regions, including loops with the steps around them."""
         found = regions() if fused is None else fused
         if not any(step.node.op.runs == "loop" for step in plan.steps):
             return found
@@ -150,7 +150,7 @@ def searched(graph: Graph, search: Callable[[], _Found]) -> _Found | None:
     """The result of a search; None if it fails, which is logged: the plan can run the call.
 
     Args:
-        graph: of the plan.
+        graph: the plan's graph.
         search: the search.
 
     Raises:

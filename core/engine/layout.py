@@ -44,7 +44,7 @@ class Layout:
     ) -> None:
         self.has_products = has_products
         self.known = known
-        # Values that depend only on the arguments' shapes are computed once.
+        # Values that depend only on the arguments' shapes: they are computed once.
         self.settled = settled or {}
         self.slots: list[tuple[tuple[int, ...], Any]] = []
         self._sizes = sizes
@@ -126,7 +126,7 @@ class Layout:
         where: dict[Value, int] = {}
         deaths = plan.source.deaths(fused)
         base = _bases(plan)
-        # How many names of the array in a slot are still to be used.
+        # The number of names of a slot's array that are still to be used.
         names: dict[Value, int] = {}
         for value in (value for dead in deaths for value in dead):
             names[base.get(value, value)] = names.get(base.get(value, value), 0) + 1
@@ -161,8 +161,8 @@ def buffered(
 
     Args:
         known: the shapes of a plan's values.
-        candidates: those of `candidates`.
-        smallest: bytes from which an array gets a buffer.
+        candidates: the values from `candidates`.
+        smallest: the size in bytes from which an array gets a buffer.
     """
     return {
         value: (shape, value.dtype.numpy)

@@ -55,7 +55,7 @@ class LoopTiers:
         self._may_record = False
         # Whether a table is looked for: not if the first set of shapes had none.
         self._may_have_tables = True
-        # By shapes of loop variables; None if nothing can be gained.
+        # Forms by shapes of loop variables; None if nothing can be gained.
         self._held: dict[Hashable, Variant | LoopClusters | None] = {}
         self._shares: Shares[Variant | LoopClusters] = Shares(self._held, _SHAPES)
         # Whether a table raised where the plan does not, or did not agree with it.
@@ -68,7 +68,7 @@ class LoopTiers:
 
     @property
     def forms(self) -> list[Variant | LoopClusters]:
-        """The tables and regions so far, by set of shapes."""
+        """The tables and regions so far, one for each set of shapes."""
         return [one for one in list(self._held.values()) if one is not None]
 
     def function(self, values: Sequence[Array] | None) -> Callable[..., Any]:
@@ -117,7 +117,7 @@ class LoopTiers:
     def _finished(
         self, test: Plan, values: Sequence[Array], check: Callable[[], None]
     ) -> tuple[Sequence[Array], bool]:
-        """As `finish`, while nothing has failed."""
+        """Like `finish`, while nothing has failed."""
         if self._test is None:
             self._look(test)
         if self._test is not test:
@@ -149,11 +149,11 @@ class LoopTiers:
             self._test = test
 
     def _form(self, test: Plan, values: Sequence[Array]) -> Variant | LoopClusters | None:
-        """What loops with these variables run; made now if they get it."""
+        """The form of loops with these variables; made now, if they get one."""
         key = form_of(values)
         form = self._held.get(key)
         if form is not None or key in self._held or not test.run(values, None)[0]:
-            return form  # none, if there is no iteration to make it of
+            return form  # None if there is no iteration to make it from
         with self._lock:
             uses = 0 if key in self._held else self._shares.admit(key)
             if uses:
@@ -189,7 +189,7 @@ class LoopTiers:
 
         Args:
             values: the loop variables.
-            watched: every value of an iteration from these.
+            watched: the values of one iteration, from these variables.
         """
         graph = self.body.graph
         pairs = zip(graph.inputs, graph.outputs, strict=True)
@@ -219,7 +219,7 @@ class LoopTiers:
         """Run a table; compared with the plan if `Settings.check` is on.
 
         Args:
-            table: of the loop.
+            table: the loop's table.
             values: the loop variables.
             check: see `finish`.
             is_exact: whether its results are the plan's bit for bit.

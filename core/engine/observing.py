@@ -72,7 +72,7 @@ class Line:
         count: number of runs.
         seconds: total time, including nested runs.
         took: shapes and dtypes of the inputs, at the first run.
-        gave: those of the outputs.
+        gave: shapes and dtypes of the outputs, at the first run.
         rows: seconds of each row of a network, measured once in a separate run.
     """
 
@@ -94,11 +94,11 @@ class Span(NamedTuple):
     """One run of a line.
 
     Attributes:
-        line: its line; a string for a span of the user's.
+        line: its line; for a user's span, its name.
         thread: the thread's number.
         begin: seconds since the recorder started.
         seconds: its duration.
-        facts: shown with a user's span.
+        facts: details of a user's span.
     """
 
     line: Line | str
@@ -189,9 +189,9 @@ class Recorder:
         """Record the end of a user's span.
 
         Args:
-            name: of the span.
-            begin: on this thread's clock.
-            facts: shown with it.
+            name: the span's name.
+            begin: its start, on this thread's clock.
+            facts: details that are shown with it.
         """
         thread, end = threading.get_ident(), self.now()
         with self._lock:
@@ -282,7 +282,7 @@ class Recorder:
 
 
 def _specs(values: Any) -> list[tuple[tuple[int, ...], str]]:
-    """Shapes and dtypes of arrays or tensors, lists of them flattened."""
+    """Shapes and dtypes of arrays or tensors, with nested lists flattened."""
     if not isinstance(values, list | tuple):
         values = (values,)
     found: list[tuple[tuple[int, ...], str]] = []
@@ -344,7 +344,7 @@ class Observed:
 
 
 class _General:
-    """The thread state that `ops.entries` sees while recording: they call `execute`."""
+    """The thread state for `ops.entries` while recording: with it, entries call `execute`."""
 
     tracer = "observed"
 

@@ -30,13 +30,13 @@ class Plan:
     """A graph as an executable function.
 
     Args:
-        graph: optimised, without calls.
+        graph: the optimised graph, without calls.
 
     Attributes:
         steps: the kernel calls, in order.
         source: generates the functions of the steps.
         tiers: its faster forms.
-        streams: of random numbers, by the nodes that draw from them.
+        streams: streams of random numbers, by the nodes that draw from them.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -138,12 +138,12 @@ class Plan:
 
     @functools.cached_property
     def looking(self) -> Callable[..., Any]:
-        """As `run`, with a poll of the stop flag between steps; a context is required."""
+        """Like `run`, with a poll of the stop flag between steps; a context is required."""
         return self.source.plain(looks=True)
 
     @functools.cached_property
     def owning(self) -> Callable[..., Any]:
-        """As `run`, for arguments in a list that nobody else has; see `Source.body`."""
+        """Like `run`, for arguments in a list that nobody else holds; see `Source.body`."""
         return self.source.plain(owns=True) if self.source.overwrites else self.run
 
     def nested(
@@ -155,9 +155,9 @@ class Plan:
         over scalars come here twice per iteration.
 
         Args:
-            context: of the run.
-            values: see `Tiers.iteration`; if they are given, so are the arguments of each call: a
-                list that nobody else has.
+            context: the run's context.
+            values: see `Tiers.iteration`; if they are given, each call's arguments are a list that
+                nobody else holds.
         """
         try:
             run = self.tiers.iteration(values)

@@ -24,7 +24,7 @@ class Poisoned:
     """A plan, or the lease of a call, run in memory that is filled first.
 
     Args:
-        plan: that is run.
+        plan: the plan.
         leased: the lease; None for the plan itself.
     """
 
@@ -47,7 +47,7 @@ class PoisonedTiers(Tiers):
     """Tiers of a plan that is made while `Settings.poison` is on."""
 
     def lease(self, arrays: Sequence[Array]) -> Leased:
-        """As `Tiers.lease`, never None."""
+        """Like `Tiers.lease`, but never None."""
         return Poisoned(self.plan, super().lease(arrays))
 
     def give_back(self, leased: Leased) -> None:

@@ -51,12 +51,12 @@ def answered(
     Args:
         plan: the plan.
         leased: the lease that ran it.
-        error: what it raised.
+        error: the error that it raised.
         arrays: the call's arguments.
-        context: of the run.
+        context: the run's context.
 
     Raises:
-        Exception: what the plan raises for these arguments.
+        Exception: the plan's error for these arguments.
     """
     if not may_be_ours(error):
         return None
@@ -82,7 +82,7 @@ def answered(
 def iteration(
     body: Plan, error: Exception, arrays: Sequence[Array], context: RunContext
 ) -> tuple[Array, ...] | None:
-    """As `answered`, for an iteration of a loop by regions, which have no effects."""
+    """Like `answered`, for an iteration of a loop by regions, which have no effects."""
     if not may_be_ours(error) or any(one is None for one in arrays):
         return None  # an argument may have been written into: the iteration cannot be repeated
     try:
@@ -130,14 +130,14 @@ class _StuckError(Exception):
 
 
 class _Rest:
-    """The steps of a plan from the one that failed.
+    """The steps of a plan from the failed one on.
 
     Args:
-        plan: whose steps are run.
+        plan: the plan.
         layout: the layout of the failed function; None if it writes into no buffers.
-        place: index of the step that failed.
-        frame: of that function.
-        context: of the run.
+        place: index of the failed step.
+        frame: the failed function's frame.
+        context: the run's context.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class _Rest:
         """The plan's outputs.
 
         Raises:
-            Exception: what a step raises.
+            Exception: a step's error.
             _StuckError: an effect would happen twice.
         """
         steps = self._plan.steps
@@ -178,7 +178,7 @@ class _Rest:
         return self._values[value] if constant is None else constant
 
     def _make(self, wanted: int) -> None:
-        """Run a step, after those that it needs and that were skipped."""
+        """Run a step, after the skipped steps whose results it needs."""
         pending = [wanted]
         while pending:
             node = self._plan.steps[pending[-1]].node
@@ -215,7 +215,7 @@ def _has_effects(node: Any) -> bool:
 
 
 def _alive(plan: Plan, layout: Layout | None, place: int, frame: FrameType) -> dict[Value, Any]:
-    """The values that a function had computed when it failed, if they are complete."""
+    """The values that a failed function had computed and whose memory was not reused."""
     source = plan.source
     gone: set[Value] = set()
     if layout is not None:

@@ -1,6 +1,6 @@
-"""Compiled code that failed: never used, counted and logged once.
+"""Compiled code that failed: it is not used any more, counted, and logged once.
 
-They are kernels that disagreed with the plan, and plans whose search for regions failed.
+Kernels disagreed with the plan, forms raised an error, or the search for a form failed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-# Rejections that are kept, and characters of a graph's text.
+# Most rejections that are kept; most characters of a graph's text.
 _MOST_KEPT, _MOST_TEXT = 64, 1 << 20
 # The log's message for each kind.
 _WHAT = {
@@ -76,7 +76,7 @@ def count() -> int:
 
 
 def rejected() -> tuple[Rejection, ...]:
-    """The first 64 of them, for developers of the code generator."""
+    """The first 64 rejections, for developers of the code generator."""
     return tuple(_record.kept)
 
 
@@ -146,9 +146,9 @@ def part_of(
     """The subgraph between these values; None if it needs others too.
 
     Args:
-        name: of the graph.
-        inputs: become its arguments; constants stay constants.
-        outputs: become its results.
+        name: the graph's name.
+        inputs: values that become its arguments; constants stay constants.
+        outputs: values that become its results.
         sizes: known shapes of values.
     """
     copy = Copy(GraphBuilder(name))

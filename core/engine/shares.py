@@ -1,8 +1,8 @@
 """A limited number of slots for many keys, held by those used most recently.
 
-What a plan prepares for a set of shapes takes memory, so it prepares few. The first sets of shapes
-need not be the most frequent: a slot passes to another key as soon as that is requested twice as
-often as its holder.
+The form of a set of shapes takes memory, so a plan has few of them. The first sets of shapes need
+not be the most frequent: a slot passes to another key as soon as that is requested twice as often
+as its holder.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Hashable, MutableMapping
 
-# Requests for keys without a slot after which all counts are halved, so that old use counts for
-# little. Keys that are counted at most.
+# Requests for keys without a slot after which all counts are halved, so that old requests count
+# less; most keys that are counted.
 _WINDOW, _MOST = 128, 1024
 # Requests beyond twice the holder's, so that a key requested once or twice takes no slot away.
 _BEYOND = 3
@@ -53,7 +53,7 @@ class Shares(Generic[T]):
 
         Args:
             key: the requested key.
-            at_once: in any case, replacing the least used holder.
+            at_once: give it a slot in any case, replacing the least used holder.
         """
         count = self._asked[key] = self._asked.get(key, 0) + 1
         self._requests += 1

@@ -38,7 +38,7 @@ def sizes_for(
     copy = Copy(GraphBuilder(plan.graph.name))
     for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
         if value.dtype is dtypes.resource:
-            continue  # it is as it is; see below
+            continue  # handles stay as they are; see below
         spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
         copy.values[value] = copy.target.add_input(value.node.op, spec, name, value.handle)
     found: dict[Value, tuple[int, ...]] = {}
@@ -74,7 +74,7 @@ def sizes_for(
 
 
 def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value, Array]) -> None:
-    """Add what follows from known values, up to the size limit."""
+    """Add the values that follow from known ones, up to the size limit."""
     left = _MOST_BYTES
     for step in plan.steps:
         node = step.node
@@ -98,7 +98,7 @@ def _settle(plan: Plan, sizes: dict[Value, tuple[int, ...]], settled: dict[Value
 
 
 def _bytes(value: Value, sizes: dict[Value, tuple[int, ...]], most: int) -> int:
-    """The size of a value's array; more than `most` if it is unknown."""
+    """The bytes of a value's array; more than `most` if they are unknown."""
     shape = sizes.get(value)
     return most + 1 if shape is None else math.prod(shape) * value.dtype.numpy.itemsize
 

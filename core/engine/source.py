@@ -41,7 +41,7 @@ _UNCHECKED: Mapping[int, Sequence[tuple[str, Region]]] = MappingProxyType({})
 
 
 def _is_steady(value: Any) -> bool:
-    """Whether the array is a variable's or a constant: these are never overwritten."""
+    """Whether a value is read from a variable or a constant: its array is never overwritten."""
     return isinstance(value, Value) and (value.node.op is CONST or value.node.op is READ_VARIABLE)
 
 
@@ -81,8 +81,8 @@ class Source:
             lines = [f"def run({arguments}):", *write()]
             namespace = {**self._globals, **own}
         exec(compile("\n".join(lines) + "\n", self._file, "exec"), namespace)
-        # Among its own globals the function, and all that these have, would be kept until the next
-        # garbage collection.
+        # If the function were among its own globals, it and all that these refer to would be kept
+        # until the next garbage collection.
         return namespace.pop("run")  # type: ignore[no-any-return]
 
     def plain(self, *, looks: bool = False, owns: bool = False) -> Callable[..., Any]:
@@ -102,7 +102,7 @@ class Source:
         return bool(self._overwriting([step.dies for step in self._steps]))
 
     def observed(self, told: Callable[..., None], *, looks: bool = False) -> Callable[..., Any]:
-        """As `plain`, reporting each step; see `body`."""
+        """Like `plain`, reporting each step; see `body`."""
 
         def lines() -> list[str]:
             return [self.unpacking(), "    pass", *self.body(looks=looks, told="told")]
@@ -154,8 +154,8 @@ class Source:
                 and the results of its steps.
             told: name of a function that is called after each step and region, with its index and
                 the tuples of its inputs and outputs.
-            owns: the arguments are a list that nobody else has. Ops may write into those that are
-                not used afterwards; in the list, None replaces them before.
+            owns: the arguments are a list that nobody else holds. Ops may write into those that are
+                not used afterwards; None replaces them in the list before that.
         """
         lines = []
         # A profile reports each step separately.
@@ -278,8 +278,8 @@ class Source:
         """The steps whose ops can write into their first inputs, which nothing uses afterwards.
 
         Args:
-            deaths: for each step the values whose live range ends there; these inputs are taken
-                out, since their names are deleted before the kernel is called.
+            deaths: for each step the values whose live range ends there; inputs that may be written
+                into are taken out, since their names are deleted before the kernel is called.
             fused: steps that regions replace.
         """
         found = set()
@@ -293,7 +293,7 @@ class Source:
         return found
 
     def _call_in_place(self, index: int, step: Step, buffers: dict[Value, str]) -> str:
-        """The statements of a step that may write into its first input, and of giving it away."""
+        """The statements of a step that may write into its first input, which they give up."""
         value = step.node.inputs[0]
         name, held = self.name(value), f"held{index}"
         given = f"{held} = [{name}]; del {name}; "
@@ -305,7 +305,7 @@ class Source:
         """The statement of a step.
 
         Args:
-            index: the step's.
+            index: index of the step.
             step: the step.
             buffers: see `body`.
             held: the name of the list with its first input, if it may write into that.
@@ -339,7 +339,7 @@ class Source:
         return f"{', '.join(names)}, = {call}"
 
     def _together(self) -> dict[int, range]:
-        """The steps that one call runs: all at the first index, none at the others."""
+        """The steps that one call runs: all of them at the first index, none at the others."""
         found: dict[int, range] = {}
         begin = 0
         for place, step in enumerate(self._steps):
@@ -353,7 +353,7 @@ class Source:
         return found
 
     def _call_together(self, places: range) -> str:
-        """The statement of steps that have no outputs; see `_failed_in`."""
+        """The statement that runs these steps, which have no outputs, at once; see `_failed_in`."""
         if not places:
             return "pass"
         first, node = places[0], self._steps[places[0]].node
@@ -369,10 +369,10 @@ class Source:
         return f"at{first} = iter(({given})); {function}(at{first}{options})"
 
     def _failed_in(self, index: int, names: Mapping[str, Any]) -> int:
-        """The step that failed on the line of a step.
+        """The index of the step that failed on the line of a step.
 
         Args:
-            index: of the line's step.
+            index: index of the step that the line is for.
             names: the function's locals: for steps in one call, the arguments of those to come.
         """
         to_come = names.get(f"at{index}")

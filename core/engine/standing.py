@@ -45,7 +45,7 @@ def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing
             return Standing("compiled", "")
         reason = _why_pinned() or "no step has machine code of its own"
         return Standing("workspace", reason)
-    if hasattr(leased, "leased"):  # what compares or poisons it
+    if hasattr(leased, "leased"):  # the lease that is compared or poisoned
         return standing_of(plan, arrays, leased.leased)
     return Standing("small plan", "")
 

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 class CallError(Exception):
-    """A plan cannot run with the arguments of a call; its cause is what it raised."""
+    """A plan cannot run with the arguments of a call; the cause is the plan's error."""
 
 
 def plan_behind(reference: weakref.ref[Plan]) -> Plan:
     """The plan that a form belongs to.
 
-    A plan has its forms: if these had the plan, too, weights that they packed would be kept until
-    the next garbage collection.
+    A plan refers to its forms: if these also referred to the plan, weights that they packed would
+    be kept until the next garbage collection.
 
     Args:
-        reference: to the plan; whoever asks a form for it holds the plan.
+        reference: weak reference to the plan; the caller of a form holds the plan.
     """
     plan = reference()
     assert plan is not None  # noqa: S101 - for mypy
@@ -66,13 +66,13 @@ def uses_of(steps: Sequence[Step]) -> dict[Value, list[int]]:
 
 
 def _with_early_stacks(nodes: Sequence[Node]) -> list[Node]:
-    """The same nodes, stacks of float32 tensors as soon as their parts are there.
+    """The same nodes, with stacks of float32 tensors as soon as their parts are available.
 
     A decoder's loop stacks the new keys and values of all layers at its end: until then a network
     would have to keep them outside of the product that they are slices of. A stack takes no more
     memory than its parts.
     """
-    # For each stack, how many of its parts' nodes have not run.
+    # For each stack, the number of its parts' nodes that have not run.
     waiting: dict[Node, int] = {}
     takers: dict[Node, list[Node]] = {}
     here = set(nodes)
@@ -114,7 +114,7 @@ def run_node(
     Args:
         node: the step.
         arrays: its inputs.
-        context: of the run; None is allowed for ops that need none.
+        context: the run's context; None is allowed for ops that need none.
 
     Raises:
         ValueError: the op has no kernel.
@@ -134,18 +134,18 @@ def run_node(
 
 
 def run_step(node: Node, values: dict[Value, Any]) -> None:
-    """Add the outputs of a step's kernel to the values that there are, besides constants."""
+    """Add the outputs of a step's kernel to the given values, which need not have constants."""
     arrays = [values[value] if value in values else constant_of(value) for value in node.inputs]
     values.update(zip(node.outputs, run_node(node, arrays), strict=True))
 
 
 def may_run_again(node: Node) -> bool:
-    """Whether nobody can tell if a step ran once more: it is pure, reads, or only checks."""
+    """Whether running a step once more is unobservable: it is pure, reads, or only checks."""
     return changes_nothing(node) and not node.op.wants_ctx
 
 
 def changes_nothing(node: Node) -> bool:
-    """Whether nothing that comes after can tell if a step ran: it reads, or only checks."""
+    """Whether later steps cannot tell that a step ran: it is pure, reads, or only checks."""
     op = node.op
     return op.effect in {None, "read"} or (op.traceless and not op.reaches)
 
@@ -167,7 +167,7 @@ class Part(Protocol):
 
 
 class PlainPart(NamedTuple):
-    """A part that is nothing else."""
+    """A part with these fields alone."""
 
     members: Sequence[int]
     inputs: Sequence[Value]
@@ -191,6 +191,6 @@ class Region(Protocol):
         """Compute the cluster's outputs.
 
         Args:
-            inputs: the cluster's.
+            inputs: the cluster's inputs.
             outs: arrays to write them into; None for a new array.
         """

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.ops.running import RunContext
 
-    # What a call runs in place of the plain plan.
+    # The form that a call runs in place of the plain plan.
     Leased: TypeAlias = "Workspace | SmallPlan | Checked | Poisoned"
 
 # Below this size in bytes a new array costs less than passing `out`.
@@ -49,7 +49,7 @@ _SMALLEST = 16384
 _SHAPES = 32
 _SPARE = 4
 _MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
-# Steps of a plan that may become one table.
+# Fewest and most steps of a plan that may become one table.
 _FEWEST, _MOST = 4, 256
 
 
@@ -58,8 +58,8 @@ class Prepared:
 
     Args:
         layout: the memory of intermediate results.
-        small: the plan as one table, which replaces it.
-        weights: that the second call looks at again; None if no later call changes this.
+        small: the plan as one table, used instead of the layout.
+        weights: weights that the second call checks again; None if no later call changes this.
 
     Attributes:
         uses: how often it was leased recently.
@@ -85,7 +85,7 @@ class Workspace:
         prepared: how the call runs.
 
     Attributes:
-        prepared: the same; not known while no call uses it: a spare one would keep its owner alive.
+        prepared: as given; unset while no call uses it: a spare one would keep its owner alive.
     """
 
     __slots__ = ("buffers", "prepared")
@@ -101,7 +101,7 @@ class Workspace:
 
         Args:
             arrays: the plan's arguments.
-            context: of the run.
+            context: the run's context.
             looks: poll the stop flag between steps.
         """
         layout = self.prepared.layout
@@ -119,7 +119,7 @@ class _Tier:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # By argument shapes; None if nothing can be gained.
+        # Forms by argument shapes; None if nothing can be gained.
         self.prepared: dict[Hashable, Prepared | None] = {}
         self.shares: Shares[Prepared] = Shares(self.prepared, _SHAPES)
 
@@ -128,7 +128,7 @@ class Tiers:
     """The compiled forms of one plan so far.
 
     Attributes:
-        plan: that these are forms of.
+        plan: the plan of these forms.
         has_products: whether BLAS, or a kernel that shares work, is used.
         is_worthwhile: whether memory or machine code may bring a gain.
         has_failed: whether a form raised where the plan does not: the plan then runs all calls.
@@ -137,7 +137,7 @@ class Tiers:
     def __init__(self, plan: Plan) -> None:
         self._plan_ref = weakref.ref(plan)
         self._lock = threading.Lock()
-        # What one tier has is not used in another: the tier `plan` calls no regions.
+        # Tiers do not share forms: the tier `plan` calls no regions.
         self._tier = _Tier("auto")
         self._tiers = {"auto": self._tier}
         # If the plan is the body of loops: their compiled forms, by tier.
@@ -193,7 +193,7 @@ class Tiers:
             self._loops.clear()
 
     def without(self, error: Exception) -> bool:
-        """Lease nothing for these shapes from now on: the search for a form raised this error.
+        """Make the plan run all calls from now on, since the search for a form raised this error.
 
         Returns:
             False if the error is the caller's.
@@ -239,7 +239,7 @@ class Tiers:
         return len(prepared.spare) < _SPARE and beyond + size <= _MOST_SPARE_BYTES
 
     def _change_tier(self) -> _Tier:
-        """Continue with the forms of the tier that was chosen."""
+        """Switch to the forms of the chosen tier."""
         with self._lock:
             name = config.settings.tier
             self._tier = self._tiers.setdefault(name, _Tier(name))
@@ -329,7 +329,7 @@ class Tiers:
 
         Args:
             arrays: arguments of the plan.
-            anyway: also without memory to reuse and without a product.
+            anyway: also if there is neither memory to reuse nor a product.
         """
         from pinnace.engine.sizes import sizes_for
 

@@ -21,7 +21,7 @@ class Versions:
     """Which variables the arguments are, and how often each has been assigned to.
 
     Args:
-        handles: of the variables.
+        handles: the variables' handles.
 
     Attributes:
         key: equal for the same variables if none was assigned to in between.
@@ -30,7 +30,7 @@ class Versions:
     __slots__ = ("_seen", "key")
 
     def __init__(self, handles: Sequence[Array]) -> None:
-        # before the versions are read: a concurrent assignment is then noticed later
+        # Before the versions are read: a concurrent assignment is then noticed later.
         change = last_change()
         resources: list[Any] = list(map(_item, handles))
         # Weak references: the id of a deleted variable may be reused.
