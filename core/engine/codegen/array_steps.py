@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UnsupportedError(Exception):
-    """A step, or its shapes, has no statement."""
+    """A step has no statement, or none for its shapes."""
 
 
 def multiplications(node: Node, sizes: Mapping[Value, tuple[int, ...]]) -> int:
@@ -26,7 +26,7 @@ def multiplications(node: Node, sizes: Mapping[Value, tuple[int, ...]]) -> int:
 
 
 def flips(node: Node) -> tuple[bool, bool]:
-    """Which factors of a product are transposed."""
+    """Whether each factor of a product is transposed."""
     names = ("transpose_a", "transpose_b") if "transpose_a" in node.attrs else ("adj_x", "adj_y")
     return node.attrs[names[0]], node.attrs[names[1]]
 

@@ -36,13 +36,13 @@ class BehindSplits:
 
     Args:
         nodes: steps in execution order.
-        size: the shape of a value.
-        constant: a value that never changes, or None.
+        size: returns the shape of a value.
+        constant: returns the array of a value that never changes, or None.
         wanted: values that are used outside of these steps, or stored.
 
     Attributes:
         nodes: the steps to use instead.
-        shapes: of the new values.
+        shapes: the shapes of the new values.
     """
 
     def __init__(

@@ -53,9 +53,9 @@ class Item:
         uses: its operands.
         lies: v, a number per column; r, one per row; s, one for all.
         section: the first that can compute it; a reduction's result is available in the next one.
-        index: of an input.
-        number: of a constant.
-        shared: for repeated rows: repetitions of a block, and its rows.
+        index: the index of an input.
+        number: the value of a constant.
+        shared: for an input with repeated rows: repetitions of a block, and its rows.
         runs: the section that computes it.
     """
 
@@ -99,7 +99,7 @@ class Translator(Generic[T]):
     """Translates scalar expressions to instructions whose results are of one type."""
 
     def __init__(self) -> None:
-        # Results so far, by what computes them.
+        # Results so far, by the operation and the operands that compute them.
         self._found: dict[tuple[str, tuple[T, ...]], T] = {}
 
     def _number(self, number: float) -> T:
@@ -111,7 +111,7 @@ class Translator(Generic[T]):
         raise NotImplementedError
 
     def _add(self, what: str, uses: list[T]) -> T:
-        """The same, unless there is one."""
+        """The result of an instruction, which is added unless there is one already."""
         key = what, tuple(uses)
         if key not in self._found:
             self._found[key] = self._new(what, uses)
@@ -156,8 +156,8 @@ class Numbers(Translator[Item]):
     """Values of float32, as the instructions that compute them.
 
     Attributes:
-        items: those computed by instructions, in order.
-        inputs: what is given.
+        items: the items that instructions compute, in order.
+        inputs: the items of the inputs.
         outputs: the items of the outputs.
     """
 
@@ -166,7 +166,7 @@ class Numbers(Translator[Item]):
         self.items: list[Item] = []
         self.inputs: list[Item] = []
         self.outputs: list[Item] = []
-        # By their bits: zeros of either sign are equal, NaN is not.
+        # Constants by their bits: 0 and -0 compare equal, and NaN does not equal itself.
         self._numbers: dict[bytes, Item] = {}
 
     def _made(self, what: str, uses: list[Item], lies: str) -> Item:

@@ -65,9 +65,9 @@ def program_of(cluster: Cluster, steps: Sequence[Step], sizes: Sizes, joined: in
     """The program of a cluster.
 
     Args:
-        cluster: with its borders.
-        steps: of the plan.
-        sizes: of the plan's values.
+        cluster: the cluster, with its inputs and outputs.
+        steps: the plan's steps.
+        sizes: the shapes of the plan's values.
         joined: rows of the cluster that form one row of the program.
     """
     reader = Reader(cluster, steps, sizes)
@@ -83,13 +83,13 @@ class ProgramWriter:
 
     Args:
         numbers: the items.
-        kinds: how inputs are broadcast.
-        flags: whether they are booleans.
-        width: numbers of a row.
+        kinds: how each input is broadcast.
+        flags: whether each input is boolean.
+        width: numbers per row.
         some: columns of a block.
 
     Attributes:
-        inputs: with how they are broadcast, and whether they are booleans.
+        inputs: the inputs, with how they are broadcast, and whether they are boolean.
         outputs, width, some: as given.
     """
 
@@ -119,7 +119,7 @@ class ProgramWriter:
                 gone.add(taken)
         self._items = [item for item in self._items if item not in gone]
         self._count_users()
-        # Drop unused ones, such as a broadcast row that is only used per row.
+        # Drop unused items, such as a broadcast row that is only used per row.
         needed = set(self.outputs)
         for item in reversed(self._items):
             if item in needed:
@@ -137,7 +137,7 @@ class ProgramWriter:
         """The operand whose instruction can be fused into this one, if any."""
 
         def is_free(use: Item) -> bool:
-            """Whether it has no other use, and can be computed in the same section."""
+            """Whether an operand has no other use, and can be computed in the same section."""
             if use.is_given or use.reduces or use in kept or self._users[use] != [item]:
                 return False
             return item.by_row == use.by_row
@@ -185,7 +185,7 @@ class ProgramWriter:
         return self._moved(use, item)
 
     def _moved(self, use: Item, item: Item) -> Item:
-        """The operands of a fused instruction, for this instruction."""
+        """The operands of a fused instruction, which this one uses instead."""
         for one in use.uses:
             self._users[one] = [item if user is use else user for user in self._users[one]]
         return use
@@ -243,12 +243,12 @@ class _Assembly:
     numbers: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # The operand of an item.
+        # The operand of each item.
         self._at: dict[Item, int] = {}
-        # By kind of register: free ones, and their total number.
+        # By kind of register: the free ones, and the number of all.
         self._free: dict[str, list[int]] = {"v": [], "wide": [], "r": []}
         self._count = dict.fromkeys(self._free, 0)
-        # The kind and number of the register that an operand is.
+        # The kind and number of the register of each operand that has one.
         self._registers: dict[int, tuple[str, int]] = {}
         self._lines: list[list[int]] = []
         self._waiting: list[int] = []
@@ -281,7 +281,7 @@ class _Assembly:
         return self._placed(sections)
 
     def _results(self) -> tuple[dict[Item, int], list[tuple[Item, int]]]:
-        """The operands of outputs: of items, and of items that are outputs already."""
+        """The operands of outputs, and the outputs that copy items that are outputs already."""
         made: dict[Item, int] = {}
         copies: list[tuple[Item, int]] = []
         width = self.writer.width
@@ -307,7 +307,7 @@ class _Assembly:
         self._lines.append([what, int(item.lies != "v"), 0, place, at, at, at])
 
     def _write(self, item: Item, number: int, place: int | None, last: Mapping[Item, int]) -> None:
-        """Add the instruction of an item, and those that prepare it."""
+        """Add the instruction of an item, after those that prepare it."""
         by_row, uses = item.by_row, item.uses
         extra: list[int] = []
         places = [self._place(use) for use in uses]
@@ -345,7 +345,7 @@ class _Assembly:
         self._lines.append([what, int(by_row), single, place, *operands])
 
     def _is_wide(self, item: Item, last: Mapping[Item, int]) -> bool:
-        """Whether it is live after the block's columns have changed."""
+        """Whether an item is live after the block's columns have changed."""
         if self.writer.some >= self.writer.width or item not in last:
             return False
         return self.order[last[item]].runs > item.runs

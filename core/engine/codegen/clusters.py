@@ -45,11 +45,11 @@ class Cluster:
     """Elementwise steps that become one kernel.
 
     Attributes:
-        shape: of every value in it.
+        shape: the shape of its full values.
         split: axes before it are rows, the others the width; None while any split is possible.
         members: indices of steps in the plan, ascending.
-        inputs: what it takes.
-        outputs: what it gives.
+        inputs: the values that it reads.
+        outputs: the values that it computes for others.
         totals: outputs that are sums over all rows, and the summed values.
         end: the index at which it runs, if not that of its last member.
         reduces: whether a reduction fixes the split.
@@ -118,7 +118,7 @@ def find(
     """The clusters for which a kernel pays off.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         sizes: the shape of each value, where it is known.
         results: the plan's results.
         taken: indices of steps in other regions.
@@ -164,7 +164,7 @@ def _grown(
     """Clusters grown as large as possible, in the plan's order.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         sizes: the shape of each value.
         uses: the indices of consumers of a value.
         left_out: indices of steps that join no cluster.
@@ -187,7 +187,7 @@ def _grown(
 
 
 def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tuple[str, int | None]:
-    """How a value of this size is broadcast, and the split that it needs; "" if it is not."""
+    """How a value of this size is broadcast, and the split this needs; "" if it cannot be."""
     if size == shape:
         return "full", at
     if math.prod(size) == 1:
@@ -207,7 +207,7 @@ def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tupl
 
 
 def _last_split(size: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    """The last split with rows that are long enough for a kernel; the last of all if there is none.
+    """The last split with rows that are long enough for a kernel, or else the last of all.
 
     An example is group normalisation with few channels: [images, 1, 1, groups, 2] in [images,
     height, width, groups, 2].
@@ -239,7 +239,7 @@ def single(place: int, node: Node, sizes: Sizes, *, alone: bool = False) -> Clus
 
     Args:
         place: index of the step.
-        node: the step's.
+        node: the step.
         sizes: the shape of each value.
         alone: see `find`.
     """
@@ -353,7 +353,7 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
 
 
 def _is_given(cluster: Cluster, value: Value, sizes: Sizes) -> bool:
-    """Whether a kernel can output it: full, one number per row, or a total over all rows."""
+    """Whether a kernel can output a value: full, one number per row, or a total over all rows."""
     if sizes[value] == cluster.shape or value in cluster.totals:
         return True
     return cluster.kind(value, sizes) == "column"

@@ -1,28 +1,28 @@
 """Decision forests of simple conditions, as machine code without branches on what is compared.
 
-Both kernels begin by preparing columns, in which a missing number stands for what it leads to, so
-that a condition on numbers is one comparison: `number >= threshold` (`ops.trees.comparisons`).
+Both kernels first prepare columns, in which a missing number becomes one that leads to its child,
+so that a condition on numbers is one comparison: `number >= threshold` (`ops.trees.comparisons`).
 
-"forest words" asks all conditions of a tree at once, of a block of rows in vectors (`leaf_words`).
-Its cost is that of the conditions of a tree: it is for trees with few leaves. A part is a word of
-leaves of a tree; the answer of a part replaces those of the parts before it. The arrays are made by
-`ops.trees.leaf_words`:
+"forest words" evaluates all conditions of a tree at once, for a block of rows in vectors
+(`leaf_words`). Its cost is that of all conditions of a tree: it is for trees with few leaves. A
+part is a word of leaves of a tree; the result of a part replaces those of the parts before it. The
+arrays are made by `ops.trees.leaf_words`:
 
-- `sources`: the column and the form of each prepared column. One of categories has the bit of the
+- `sources`: the column and the form of each prepared column. A categorical one has the bit of the
   row's category among 32, or none; `cuts` has the number of categories.
 - `operations`: the prepared column, the operand, and the leaves that remain where the condition
   holds.
-- `parts`: of each its first operation that compares, and its first that tests for common bits.
-- `trees`: the first part of each.
-- `values`: what leaves give, [parts, outputs, 32].
+- `parts`: for each part, its first operation that compares, and its first that tests common bits.
+- `trees`: the first part of each tree.
+- `values`: the values of the leaves, [parts, outputs, 32].
 
-"forest steps" descends (`ops.trees.steps`). A step of many lanes is taken before the next one, so
-that they wait for their own memory and not for one another's; lanes are the rows of a block in one
-tree, or for few rows the trees that one row passes through. A node is four contiguous words: its
-prepared column, its threshold, and the negative and the positive child. A leaf is its own child; in
-place of a threshold it has what it gives, or its number where leaves give several. In a forest that
-looks categories up, too (`mixed`), the first word is twice the column, plus 1 for a node that does,
-which has the first of its bits in place of a threshold.
+"forest steps" descends the trees (`ops.trees.steps`). Many lanes take one step before the next, so
+that their memory accesses overlap; lanes are the rows of a block in one tree, or, for few rows, the
+trees that one row passes through. A node is four contiguous words: its prepared column, its
+threshold, and the negative and the positive child. A leaf is its own child; in place of a threshold
+it has its value, or its index where leaves have several values. In a forest that also looks up
+categories (`mixed`), the first word is twice the column, plus 1 for a node that does; such a node
+has the index of its first bit in place of a threshold.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def _kernel(arrays: Sequence[str], numbers: Sequence[str], lines: Sequence[str])
 
 
 def _adam(direction: str) -> str:
-    """As in `ops/state/updates.py`; `gain` and `growth` are 1 - beta1 and 1 - beta2."""
+    """Adam like `ops/state/updates.py`; `gain` and `growth` are 1 - beta1 and 1 - beta2."""
     return _kernel(
         ("var", "m", "v"),
         ("rate", "beta1", "gain", "growth", "epsilon"),

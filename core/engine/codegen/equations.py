@@ -19,9 +19,9 @@ class Products:
 
     Attributes:
         swapped: whether the second input is the left matrix.
-        left: its axes as [batch, rows, shared].
-        right: the other's as [batch, shared, columns].
-        output: the output's as [batch, rows, columns].
+        left: the left matrix's axes as [batch, rows, shared].
+        right: the right matrix's axes as [batch, shared, columns].
+        output: the output's axes as [batch, rows, columns].
     """
 
     swapped: bool
@@ -41,7 +41,7 @@ def products(text: str, *, swapped: bool, by_left: bool = False) -> Products | N
     Args:
         text: the equation, with an arrow.
         swapped: use the second input as the left matrix.
-        by_left: the batch axes in the order of the left matrix instead of the output's.
+        by_left: order the batch axes like the left matrix instead of the output.
     """
     equation = parse_equation(text)
     if len(equation.inputs) != 2 or any(
@@ -70,7 +70,7 @@ def products(text: str, *, swapped: bool, by_left: bool = False) -> Products | N
 
 
 def matrix_axes(text: str) -> int | None:
-    """How many leading axes of the second input are summed with as many trailing ones of the first.
+    """The number of leading axes of the second input that are summed with as many of the first.
 
     None unless the sum is one matrix product without transposes.
 

@@ -1,6 +1,6 @@
 """Decision forests as machine code: rows descend the trees, and their leaves are summed.
 
-Any forest; `compared_forests` has the code of those without sets and weighted sums, as most are.
+It handles every forest; `compared_forests` is for most: those without sets and weighted sums.
 
 A node is four contiguous words: its kind, the direction of missing values and its column (`kind |
 missing << 4 | column << 5`), the bits of the threshold, the positive child, and the index of its

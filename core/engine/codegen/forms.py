@@ -42,12 +42,12 @@ def operands(node: Node) -> tuple[Value, ...]:
 
 
 def repeats(node: Node) -> bool:
-    """Whether it only broadcasts float32 numbers, which kernels need not write."""
+    """Whether a step only broadcasts float32 numbers, which kernels need not write."""
     return node.op.name == "BroadcastTo" and is_float(node)
 
 
 def is_float(node: Node, *, chooses: bool = False) -> bool:
-    """Whether it computes one float32 tensor from float32 tensors.
+    """Whether a step computes one float32 tensor from float32 tensors.
 
     Args:
         node: any op.
@@ -84,7 +84,7 @@ def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
 
     Args:
         node: the op and its inputs.
-        names: one per input.
+        names: names of its operands, one per input.
         form: an expression to use instead of the op's.
     """
     form = node.op.fuse or "" if form is None else form
@@ -104,11 +104,11 @@ def written(node: Node, names: Sequence[str], form: str | None = None) -> str:
 
 
 def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:
-    """The first of the axes that the op reduces, up to the last; None if it is no such reduction.
+    """The first axis of a reduction that extends to the last axis; None for any other op.
 
     Args:
         node: any op.
-        shape: of its first input.
+        shape: the shape of its first input.
     """
     if not is_float(node) or not shape:
         return None

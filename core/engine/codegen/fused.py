@@ -38,9 +38,9 @@ class Fused:
     """A cluster and its program.
 
     Args:
-        cluster: to compute.
-        steps: of the plan.
-        sizes: of the plan's values.
+        cluster: the cluster to compute.
+        steps: the plan's steps.
+        sizes: the shapes of the plan's values.
         checked: whether shapes may differ at a later call; it then runs the steps one by one.
     """
 
@@ -56,14 +56,14 @@ class Fused:
         self._nodes = [steps[place].node for place in cluster.members]
         self.cluster = cluster
         self._kernel = kernels.function(block_programs.NAME)
-        # By threads and rows or columns per piece: calls without Python, and the indices of the
-        # addresses that change per call, of the operands and of the first thread's registers.
+        # By threads and rows or columns per piece: the job of these pieces, and the indices of the
+        # addresses that change with each call, of the operands and of the first thread's registers.
         self._jobs: dict[tuple[int, int], tuple[pieces.Job, int, int]] = {}
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
         joined = _rows_at_once(cluster, kinds, sizes)
         self._program = program_of(cluster, steps, sizes, joined)
         self._rows, self._width = cluster.rows // joined, cluster.width * joined
-        # Convert the kernel's inputs.
+        # Conversions of the kernel's inputs.
         self._forms = [
             self._form(kind, sizes[value], joined)
             for kind, value in zip(kinds, cluster.inputs, strict=True)
@@ -71,7 +71,7 @@ class Fused:
         # Inputs that may have a row stride.
         self._apart = [n for n, kind in enumerate(kinds) if kind in {"full", "shared"}]
         self._shapes = [sizes[value] for value in cluster.outputs]
-        # What is prefetched for a block, including outputs.
+        # The number of arrays that are prefetched for a block, including outputs.
         self._arrays = len(cluster.inputs) + len(cluster.outputs)
         # Indices of the outputs that are totals over all rows, and the rows of a partial sum: these
         # do not depend on threads, so neither do totals.
@@ -87,7 +87,7 @@ class Fused:
         """The cluster's outputs.
 
         Args:
-            inputs: in the cluster's order.
+            inputs: the inputs, in the cluster's order.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
         if self._expected is not None and [value.shape for value in inputs] != self._expected:
@@ -124,7 +124,7 @@ class Fused:
         self._kernel(start, stop, first, last, each, block, some, self._arrays, *tables, memory)
 
     def _share(self, operands: Array, threads: int) -> None:
-        """Some rows per thread, or some columns of the only row."""
+        """Run on all rows, or all columns of the only row, in pieces that threads share."""
         by_rows = self._shares
         can_offer = pieces.can_offer(self._kernel)
         whole = self._rows if by_rows else self._width
@@ -195,7 +195,7 @@ class Fused:
 def _rows_at_once(
     cluster: Cluster, kinds: Sequence[str], sizes: Mapping[Value, tuple[int, ...]]
 ) -> int:
-    """How many rows the kernel treats as one: more if no value is per row."""
+    """The number of rows that the kernel treats as one; 1 if there are values per row."""
     whole = all(
         value in cluster.totals or sizes[value] == cluster.shape for value in cluster.outputs
     )
@@ -208,7 +208,7 @@ def _rows_at_once(
 
 
 def _matrix(value: Array, *, rows: int, width: int) -> Array:
-    """As a matrix with contiguous rows."""
+    """The value as a matrix with contiguous rows."""
     if value.ndim != 2 or len(value) != rows:
         value = value.reshape(rows, width)
     if value.strides[1] != value.itemsize or not value.flags.aligned:
@@ -222,6 +222,6 @@ def _repeated(value: Array, *, often: int) -> Array:
 
 
 def flat(value: Array) -> Array:
-    """Flattened, in the form that machine code reads; mapped weights may be unaligned."""
+    """The value flattened, in the form that machine code reads; mapped weights may be unaligned."""
     found = np.asarray(value).ravel()
     return found if found.flags.aligned else found.copy()

@@ -37,8 +37,8 @@ _MOST_AHEAD = 1 << 18
 class _Statements(RowStatements):
     """The statements of an iteration.
 
-    One that numbers forbid, such as an index out of range, is left to the plan, unless something is
-    written in place.
+    An iteration that fails, for example because of an index out of range, is left to the plan. That
+    is impossible if something is written in place.
     """
 
     def _give_up(self, condition: str, indent: str) -> list[str]:
@@ -48,28 +48,28 @@ class _Statements(RowStatements):
 
 
 class Iteration:
-    """The kernel `kernel(most, …)`: runs at most so many iterations; returns how many it ran.
+    """The kernel `kernel(most, …)`: runs at most `most` iterations, and returns how many it ran.
 
     Args:
         test: the plan of the condition.
         body: the plan of an iteration.
         values: the loop variables.
-        watched: every value of an iteration from these.
+        watched: the values of one iteration, from these variables.
         count: iterations of one call of the kernel; 0 if unknown.
 
     Attributes:
-        variables: of the loop: carried arrays, and tables of numbers.
+        variables: the loop's variables: carried arrays, and tables of numbers.
         lists: the loop variables that are lists, and their uses in an iteration.
         hoisted: indices of the body's loop-invariant steps.
         fixed: computes loop-invariant values from the loop variables.
-        fixed_shapes: their shapes in the recorded iteration.
+        fixed_shapes: the shapes of these values in the recorded iteration.
         fixed_arrays: indices of arrays among the invariant values.
         summed: the loop variables that an iteration accumulates in place.
         rows: the number of rows of all arrays, if the kernel runs only on those from `first` to
             `end` (see `loop_rows`). None if it runs on all. Then `summed` variables get partial
             sums over its rows, and the flags of list elements that it has added to are separate.
         work: the approximate cost of an iteration, in multiplications.
-        function: the statements, which those of another kernel may call.
+        function: the statements, which another kernel's statements may call.
 
     Raises:
         UnsupportedError: a step cannot be part of a kernel.
@@ -97,7 +97,7 @@ class Iteration:
         arrays, self.summed = self._placed_sums(body)
         self.work = work_of(arrays, sizes)
         self.rows = self._common_rows(arrays)
-        # What was summed in place cannot be taken back; lists are written at the end.
+        # Sums in place cannot be undone; lists are written at the end.
         writer.may_leave = not self.summed
         leaves = any(is_refusing(node) for node in arrays)
         # Elements that no iteration reads would be multiplied in vain.
@@ -140,7 +140,7 @@ class Iteration:
         self.function = Function(
             list(self._taken()), self._framed(begin, iteration), writer.scratch, writer.constants
         )
-        # They hold every value of the recorded iteration.
+        # These hold every value of the recorded iteration.
         del self._writer, self._steps
 
     def _fixed(self, body: Plan) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
@@ -191,7 +191,7 @@ class Iteration:
     # Storage of values.
 
     def _placed_fixed(self) -> list[int]:
-        """The storage of invariant float32 arrays that array steps use."""
+        """Place the invariant float32 arrays that array steps use; returns their indices."""
         fixed, lists = self.variables.fixed, self.lists
         used = [array for array, _, _ in self._steps.slices.values()]
         used += [node.inputs[-1] for writes in lists.writes.values() for _, node in writes]
@@ -238,7 +238,7 @@ class Iteration:
 
         Args:
             arrays: the array steps.
-            lengths: see the class.
+            lengths: the lengths of the lists whose elements may be multiplied ahead.
 
         Returns:
             The remaining steps.
@@ -394,7 +394,7 @@ class Iteration:
         return [f"if g{place}[{index}]:", f"    {added}", "else:", f"    {copied}", *flag]
 
     def _value_of(self, value: Value) -> str:
-        """A scalar, wherever it is stored."""
+        """The expression of a scalar, wherever it is stored."""
         name = self.variables.name(value)
         if name is not None:
             return name
@@ -404,7 +404,7 @@ class Iteration:
         return f"floats({place.address}, 1)[0]"
 
     def _new_numbers(self) -> list[str]:
-        """Parallel assignment: a variable's new value may be another's old one."""
+        """Assign new numbers in parallel: a variable's new value may be another's old one."""
         pairs = []
         for name, _, slot in self.variables.numbers.named():
             if slot.changes:

@@ -48,9 +48,9 @@ class Variables(Scope):
 
     Attributes:
         fixed: the loop-invariant values, by index.
-        known: those that depend on shapes alone.
+        known: values that depend on shapes alone.
         carried: the loop variables that are arrays and change.
-        shapes: of those, by loop variable.
+        shapes: their shapes, by loop variable.
         numbers: the kernel's tables of scalars.
 
     Raises:
@@ -115,7 +115,7 @@ class Steps:
         body: the plan of an iteration.
         watched: every value of an iteration.
         sizes: their shapes.
-        variables: of the loop; updated with invariant values, known values, and scalars.
+        variables: the loop's variables; updated with invariant values, known values, and scalars.
         lists: the loop variables that are lists.
 
     Attributes:
@@ -162,7 +162,7 @@ class Steps:
         return node in lists.steps
 
     def _constant_step(self, node: Node) -> bool:
-        """Handle a step whose result depends on shapes alone, or vectors of scalars."""
+        """Handle a step whose result depends on shapes alone, or is a vector of scalars."""
         variables = self._variables
         if node.op.effect is None and self._is_known(node):
             for value in node.outputs:
@@ -199,7 +199,7 @@ class Steps:
         return bool(node.inputs) and all(map(self._variables.is_constant, node.inputs))
 
     def _item(self, item: Value, place: int, index: Value | None) -> None:
-        """An element that is read at the start of an iteration, after its index is checked."""
+        """Read an element at the start of an iteration, after its index has been checked."""
         name = f"o{len(self.ahead)}"
         length = self._lists.length(place)
         at = f"{length} - iterations - 1" if index is None else self._variables.name(index)
@@ -214,7 +214,7 @@ class Steps:
             self.ahead.append(f"v{name} = {SCALARS[item.dtype.name]}(l{place}[{name}])")
 
     def _is_a_row(self, array: Value, axis: int) -> bool:
-        """Whether an index on an axis gives numbers that are rows with a stride."""
+        """Whether indexing this axis selects rows with a stride."""
         return axis == 0 or (axis == 1 and len(self._sizes[array]) == 3)
 
     def _slice(self, node: Node) -> bool:
@@ -243,7 +243,7 @@ class Steps:
         else:
             return False
         shape = self._sizes[item]
-        # Of booleans, such as the mask of a step, rows side by side.
+        # Booleans, such as the mask of a step, are read only from contiguous rows.
         are_rows = array.dtype is dtypes.bool and axis == 0 and bool(shape)
         if not (array.dtype is dtypes.float32 or are_rows) or not math.prod(shape):
             return False

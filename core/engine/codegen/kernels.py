@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _lock = threading.Lock()
-# By name, all or none; None until somebody asks.
+# The kernels by name, all or none; None until the first request.
 _functions: dict[str, Callable[..., Any]] | None = None
 
 
@@ -23,7 +23,7 @@ def are_there() -> bool:
 
 
 def function(name: str) -> Callable[..., Any]:
-    """A kernel, by its name in `general`; only where `are_there`."""
+    """A kernel, by its name in `general`; only if `are_there`."""
     return _all()[name]
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Most multiplications of a loop without polling the stop flag; of all parts of a plan.
+# Most multiplications of a loop without polling the stop flag; most of all parts of a plan.
 _MULTIPLICATIONS, PARTS_MULTIPLICATIONS = 1 << 26, 1 << 28
 # Rows from which threads share a loop, if it is long enough.
 SHARED_ROWS, SHARED_MULTIPLICATIONS = 8, 1 << 21
-# Below this number of rows it is as many times longer: products of four to eight rows are slower.
+# Below this number of rows, the limit is higher by this factor: products of few rows are slow.
 FEW_ROWS, OF_FEW = 16, 16
 
 
@@ -33,18 +33,18 @@ class LoopCall:
     """The lines that call a loop; one of its iterations is executed and recorded.
 
     Args:
-        writer: of the enclosing plan.
-        node: the loop's; it has no effects.
+        writer: the enclosing plan's writer.
+        node: the loop's node; it has no effects.
         values: the loop variables at the recorded call.
         count: number of iterations from these.
-        name: of its function.
+        name: its function's name.
 
     Attributes:
         iteration: the loop's function.
         sizes: the shape of each value of an iteration.
 
     Raises:
-        UnsupportedError: it takes long, or contains steps that kernels do not support.
+        UnsupportedError: the loop takes long, or contains steps that kernels do not support.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class LoopCall:
         return self._values[place][()]
 
     def write(self) -> None:
-        """Generate them, and record where the loop's results are stored."""
+        """Generate these lines, and record where the loop's results are stored."""
         writer, name = self._writer, self._name
         variables = self.iteration.variables
         self._hoist()
@@ -124,7 +124,7 @@ class LoopCall:
         self._results(made)
 
     def _tables(self) -> list[str]:
-        """The loop's tables of scalars; all are known before."""
+        """Allocate and fill the loop's tables of scalars, all of them known before; their names."""
         variables, fixed = self.iteration.variables, list(self.iteration.variables.fixed)
         names = []
         for letter, kind, sources in (
@@ -161,7 +161,7 @@ class LoopCall:
         return self._node.inputs[place]
 
     def _hoist(self) -> None:
-        """The statements of the loop-invariant steps."""
+        """Generate the statements of the loop-invariant steps."""
         writer = self._writer
         for node in self._hoisted:
             if node.op.name == "ReadVariableOp":
@@ -188,7 +188,7 @@ class LoopCall:
         return f"shaped({place.address}, ({sizes}))"
 
     def _shape(self, place: int) -> tuple[int, ...]:
-        """The shape of a list's elements together."""
+        """The shape of all elements of a list together."""
         return (self._list(place).length, *self.iteration.lists.items[place])
 
     def _read(self, place: int) -> str:
@@ -197,7 +197,7 @@ class LoopCall:
         return self._shaped(items, self._shape(place))
 
     def _changed(self, place: int) -> list[str]:
-        """A list of which no element is set: zeros, with cleared flags."""
+        """Allocate a list of which no element is set: zeros, with cleared flags; its arrays."""
         writer, shape = self._writer, self._shape(place)
         home = writer.reserve(shape)
         self._lists[place] = home.address
@@ -208,7 +208,7 @@ class LoopCall:
         return [self._shaped(home, shape), f"{self._name}_g{place}"]
 
     def _results(self, made: Mapping[int, str]) -> None:
-        """The storage of the values after the last iteration."""
+        """Record the storage of the values after the last iteration."""
         writer, node, variables = self._writer, self._node, self.iteration.variables
         for place, (given, value) in enumerate(zip(self._inputs, node.outputs, strict=True)):
             if place in made:
@@ -225,7 +225,7 @@ class LoopCall:
 
 
 def _own_rows(value: Array) -> Array:
-    """A list with separate rows: that all are the same array holds for this call only."""
+    """A list with separate rows: only in this call are they known to be one array."""
     held = value[()] if value.dtype.kind == "O" and not value.ndim else None
     if not isinstance(held, TensorList) or held.whole is None:
         return value

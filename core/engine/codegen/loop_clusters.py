@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pinnace.engine.steps import Region
     from pinnace.graph.graph import Value
 
-# Regions called with other shapes this often are dropped.
+# Calls with other shapes after which a region is dropped.
 _MISSES = 256
 
 
@@ -29,9 +29,9 @@ class LoopClusters:
     """A plan's function with regions in it.
 
     Args:
-        plan: of the body.
+        plan: the body's plan.
         fused: the regions, and the indices of their steps.
-        sizes: of the plan's values, in the recorded iteration.
+        sizes: the shapes of the plan's values, in the recorded iteration.
 
     Attributes:
         uses: how often it was requested recently.
@@ -78,7 +78,7 @@ def loop_clusters_of(
     """A loop's body with regions; None if nothing can be gained.
 
     Args:
-        plan: of the body, without effects.
+        plan: the body's plan, without effects.
         watched: every value of an iteration.
         steady: variables among the loop's whose values do not change.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Most bytes of a list's array elements.
+# Dtypes of elements that are scalars; bytes per number of elements that are arrays.
 _NUMBERS = frozenset({"bool", "float32", "float64", "int32", "int64"})
 BYTES = {"bool": 1, "float32": 4, "int32": 4}
 
@@ -37,16 +37,16 @@ class Lists:
 
     Attributes:
         used: the lists that steps use.
-        read, popped, pushed, changed: those that an iteration reads from, pops from, pushes to, and
-            sets elements of.
-        same: the read ones whose elements are all the same array.
-        looked_at: the changed ones that are read, too.
-        items: the shapes of elements.
+        read, popped, pushed, changed: the lists that an iteration reads from, pops from, pushes
+            to, and sets elements of.
+        same: the read lists whose elements are all the same array.
+        looked_at: the changed lists that are read, too.
+        items: the shape of each list's elements.
         twins: for a changed list, others that must have the same length.
         repeated: lists that get the same element in each iteration; see `take_repeated`.
         steps: every step on lists.
-        gets: for the steps that read an element, the list.
-        pops: for the steps that pop, the list.
+        gets: the list of each step that reads an element.
+        pops: the list of each step that pops.
         writes: (kind, step) for each written list: "push", "pop", "set" or "add".
 
     Raises:
@@ -63,8 +63,8 @@ class Lists:
             for place, value in enumerate(self._inputs)
             if value.dtype is dtypes.variant
         }
-        # The newest version of each list so far; lists of zeros with its length; such lists with
-        # one element set.
+        # The newest version of each list so far; the lists of zeros with a list's length; those of
+        # them with one element set.
         self._now = dict(self._place)
         self._zeros: dict[Value, int] = {}
         self._alone: dict[Value, tuple[int, Node]] = {}
@@ -110,7 +110,7 @@ class Lists:
             raise UnsupportedError(f"{node}: a list")
 
     def _take_sum(self, node: Node) -> None:
-        """A list to which another one with a single element set is added."""
+        """Record the sum of a list and one with a single element set."""
         first, second = node.inputs
         if second in self._now:
             first, second = second, first

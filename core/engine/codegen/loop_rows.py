@@ -41,7 +41,7 @@ def common_rows(
         sizes: the shape of each value.
         changing: the values that differ from iteration to iteration and are not computed by a step:
             loop variables and elements of lists.
-        sums: those of the nodes that are products accumulated over iterations.
+        sums: the nodes that are products accumulated over iterations.
     """
     found = {sizes[value][0] if len(sizes[value]) > 1 else 0 for value in changing}
     own = set(changing)

@@ -42,8 +42,8 @@ class Looped:
     Args:
         part: its steps.
         plan: the steps as a plan.
-        small: that plan as one table.
-        shapes: of the inputs that the table is for.
+        small: the plan as one table.
+        shapes: the shapes of the inputs that the table is for.
 
     Attributes:
         misses: calls with other shapes, which ran the steps one by one.
@@ -59,7 +59,7 @@ class Looped:
         """Compute the outputs of the steps.
 
         Args:
-            inputs: of the part; with other shapes than the kernel's, the steps run one by one.
+            inputs: the part's inputs; with other shapes than the table's, the steps run one by one.
             outs: arrays to write them into; None for a new one.
         """
         context = RunContext()
@@ -89,7 +89,7 @@ def join(
 
     Args:
         plan: the steps, a loop among them.
-        arrays: arguments of a call; it is run once more with them.
+        arrays: arguments of a call; the plan runs once more with them.
         found: the regions so far, by index in the plan.
         settled: values whose steps are omitted.
         plan_of_part: makes a plan of some of the steps.
@@ -212,7 +212,7 @@ class _Search:
         return members
 
     def _ahead(self, members: set[int]) -> set[int]:
-        """These, and the steps that only they need."""
+        """These steps, and those that only they need."""
         members = set(members)
         for place in reversed(range(len(self._nodes))):
             node = self._nodes[place]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
 
-# Iterations between polls of the stop flag: at first, and at most. In between as many as take this
-# many seconds.
+# Iterations between polls of the stop flag: the first number, and the most. In between, as many as
+# take this many seconds.
 _FIRST, _ITERATIONS = 1 << 12, 1 << 20
 _LOOK_S = 0.02
 # How a kernel may return before all iterations: the condition is false, the plan must run the next
@@ -42,7 +42,7 @@ class Advance(NamedTuple):
 
     Attributes:
         iterations: number of iterations that ran.
-        is_refused: whether the plan must run the next one.
+        is_refused: whether the plan must run the next iteration.
         values: the loop variables after them.
     """
 
@@ -55,8 +55,8 @@ class Loop:
     """A loop's table.
 
     Args:
-        walk: it takes the most iterations, two tables of scalars, and arrays; it returns the
-            number of iterations, with the state at the end of the integers.
+        walk: takes the most iterations, two tables of scalars, and arrays; returns the number of
+            iterations, and puts the reason why it ended behind the integers.
         numbers: the tables of scalars.
         arrays: the indices of the arrays that it takes.
     """
@@ -159,7 +159,7 @@ def _is_readable(value: Value) -> bool:
 
 
 def _framed(lines: Sequence[str], numbers: NumberTables, flow: ScalarFlow) -> list[str]:
-    """The statements around an iteration: scalars come from the tables, and go there."""
+    """The statements of the loop: it loads scalars from the tables, and stores them there."""
     loop = [
         f"state = {_ENDED}",
         *(["inner = 0"] if flow.has_loops else []),

@@ -6,7 +6,7 @@
         t0 = T(a1 if a2 else T(2.5))
         numbers("full", address, step)[r, c] = t0
 
-Here is what is said of such a loop before addresses are known.
+A `Nest` describes such a loop before addresses are known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Bytes of a block with all its operands, as for clusters; fewest and granularity of its columns.
 _BLOCK_BYTES, _FEWEST, _LINE = 1 << 14, 256, 64
-# The names of loops, and of what they read and write, by dtype.
+# The name of these loops; the names of the views that they read and write, by dtype.
 LOOP, VIEWS = "elementwise", {"float32": "numbers", "bool": "flags"}
 
 
@@ -35,11 +35,11 @@ class View:
     """Numbers that a loop reads or writes.
 
     Attributes:
-        kind: how they lie: full, row, column or scalar, as in `array_steps.lies_as`, or "number"
-            for one in a register.
-        address: of the first; for a number in a register, the number.
+        kind: full, row, column or scalar, as in `array_steps.lies_as`, or "number" for one in a
+            register.
+        address: address of the first number; for a number in a register, the number.
         row: bytes from one row to the next; None if there is one row for all.
-        dtype: of them.
+        dtype: their dtype.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class View:
 
     @property
     def are_flags(self) -> bool:
-        """Whether a program reads bytes; a single one is read before, as a number."""
+        """Whether a program reads them as bytes; a single boolean is loaded before, as a number."""
         return self.dtype == "bool" and self.kind != "scalar"
 
 
@@ -59,9 +59,9 @@ class Nest:
 
     Attributes:
         rows: the first row and the end.
-        columns: likewise.
-        inputs: what it reads.
-        outputs: what it writes.
+        columns: the first column and the end.
+        inputs: the views that it reads.
+        outputs: the views that it writes.
         items: its instructions.
     """
 
@@ -72,11 +72,11 @@ class Nest:
     items: Numbers
 
     def program(self, width: int, *, is_flat: bool) -> Program:
-        """Its program; first of its operands are inputs, then outputs.
+        """The loop's program; its first operands are the inputs, followed by the outputs.
 
         Args:
-            width: numbers of a row.
-            is_flat: whether there is one row, of which any part may be a block.
+            width: numbers per row.
+            is_flat: whether there is only one row, of which any part may be a block.
         """
         kinds = ["scalar" if view.kind == "number" else view.kind for view in self.inputs]
         flags = [view.are_flags for view in self.inputs]
@@ -92,7 +92,7 @@ def nest_of(loop: ast.For) -> Nest:
     """An elementwise loop.
 
     Raises:
-        UnsupportedError: no instruction computes something of it.
+        UnsupportedError: no instruction computes a part of it.
     """
     match loop.iter:
         case ast.Call(args=[ast.Tuple(elts=rows), ast.Tuple(elts=columns)]):
@@ -113,7 +113,7 @@ class _Reader(Numbers):
         self._known: dict[str, Item] = {}
 
     def read(self, line: ast.stmt) -> None:
-        """Take one of its lines."""
+        """Add the instructions of one line of the loop."""
         match line:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=view)):
                 self._known[name] = self._given(_view(view))
@@ -130,7 +130,7 @@ class _Reader(Numbers):
                 raise UnsupportedError(f"no instruction: {ast.unparse(line)}")
 
     def _given(self, view: View) -> Item:
-        """A number that is read."""
+        """The item of a view that is read."""
         lies = {"scalar": "s", "number": "s", "column": "r"}.get(view.kind, "v")
         item = Item("input", [], lies, 0, len(self.inputs))
         self.inputs.append(item)

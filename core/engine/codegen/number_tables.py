@@ -1,6 +1,6 @@
 """The scalars of a loop in the tables that its kernel takes: one of integers, one of reals.
 
-One more integer, at the end, says why a call has ended.
+The last integer is additional: it says why a call has ended.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Slot(NamedTuple):
     """An entry of a table.
 
     Attributes:
-        dtype: of the scalar.
-        place: its index among the loop variables, or else among what does not change.
+        dtype: the scalar's dtype.
+        place: its index among the loop variables, or else among the loop invariants.
         changes: whether it is a loop variable that an iteration changes.
     """
 
@@ -59,14 +59,14 @@ class NumberTables:
         ]
 
     def framed(self, lines: Sequence[str]) -> list[str]:
-        """Lines with others around them that load all scalars and store those that change."""
+        """The lines, enclosed by others that load all scalars and store those that change."""
         named = self.named()
         loaded = [f"{name} = {SCALARS[slot.dtype.name]}({entry})" for name, entry, slot in named]
         stored = [f"{entry} = {name}" for name, entry, slot in named if slot.changes]
         return [*loaded, *lines, *stored]
 
     def arrays(self, values: Sequence[Array], others: Sequence[Array]) -> tuple[Array, Array]:
-        """The tables for these loop variables, and for what does not change."""
+        """The tables for these loop variables and loop invariants."""
         integers, reals = np.zeros(len(self.integers) + 1, np.int64), np.zeros(len(self.reals) + 1)
         for table, slots in ((integers, self.integers), (reals, self.reals)):
             for at, slot in enumerate(slots):
@@ -74,7 +74,7 @@ class NumberTables:
         return integers, reals
 
     def take(self, values: list[Array], integers: Array, reals: Array) -> None:
-        """Put what has changed among the loop variables."""
+        """Store the scalars that have changed among the loop variables."""
         with np.errstate(all="ignore"):
             for table, slots in ((integers, self.integers), (reals, self.reals)):
                 for at, slot in enumerate(slots):

@@ -58,7 +58,7 @@ class Pair:
         run: computes the outputs.
     """
 
-    # Its shapes are always as expected.
+    # Shapes are always as expected.
     misses = 0
 
     def __init__(self, pattern: str, cluster: Part, place: int, run: Run) -> None:
@@ -68,7 +68,7 @@ class Pair:
         """The cluster's outputs.
 
         Args:
-            inputs: in the cluster's order.
+            inputs: the inputs, in the cluster's order.
             outs: arrays to fill, C-contiguous; None for a new one.
         """
         return self._run(inputs, outs)
@@ -80,7 +80,7 @@ def find(
     """The pairs in a plan, with each step in at most one; those with batch norms come first.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         sizes: the shape of each value, where it is known.
         results: the plan's results.
         taken: indices of steps in other regions.
@@ -106,9 +106,9 @@ def find(
 
 
 def _of_norm(node: Node) -> Value | None:
-    """What only one step may use: the result of a batch norm, or the input of its gradient.
+    """The value that only one step may use: a batch norm's result, or its gradient's input.
 
-    None unless it is one of float32 images with channels last.
+    None unless it is a batch norm of float32 images with channels last.
     """
     if (
         node.op not in batch_norm.FORWARD | batch_norm.BACKWARD
@@ -150,7 +150,7 @@ def _norm(steps: Sequence[Step], place: int, user: int) -> Pair | None:
 
 
 def _normalised_by(value: Value) -> Node | None:
-    """The batch norm whose rectified result a value is."""
+    """The batch norm whose rectified result a value is; None if there is none."""
     if value.node.op.name != "Relu":
         return None
     made = value.node.inputs[0]

@@ -48,7 +48,7 @@ class Places:
 
     Args:
         sizes: the shape of each value at one call.
-        known: what is the same at every call with these sizes, besides constants.
+        known: values that are the same at every call with these sizes, besides constants.
         scalars: names of the scalars in registers, by value.
 
     Attributes:
@@ -77,8 +77,8 @@ class Places:
         self.in_parts = False
         self.scratch = 0
         self._steady: set[Value] = set()
-        # The stored shape of values that are broadcast: they are stored once. Also the shapes of
-        # values that exist only in the source.
+        # The stored shape of broadcast values, which are stored once. Also the shapes of values
+        # that exist only in the source.
         self._narrow: dict[Value, tuple[int, ...]] = {}
 
     def _reserve(self, count: int) -> str:
@@ -88,15 +88,15 @@ class Places:
         return f"(w + {at})"
 
     def reserve(self, shape: tuple[int, ...]) -> Place:
-        """Scratch memory for a value."""
+        """Scratch memory for a value of this shape."""
         return self.at(self._reserve(math.prod(shape)), shape)
 
     def at(self, address: str, shape: tuple[int, ...]) -> Place:
-        """A value of this shape with contiguous rows."""
+        """The storage of a value of this shape at an address, with contiguous rows."""
         return Place(address, str(shape[-1] if shape else 1), True)
 
     def variable(self, handle: Value, shape: tuple[int, ...]) -> Place:
-        """The address of a variable's value."""
+        """The storage of a variable's value."""
         if (handle, shape) not in self.variables:
             self.variables.append((handle, shape))
         return self.at(f"held{self.variables.index((handle, shape))}", shape)
@@ -114,12 +114,12 @@ class Places:
         return found
 
     def _constant(self, value: Value) -> Array | None:
-        """The value of what never changes."""
+        """The array of a value that never changes; None for others."""
         found = self._known.get(value)
         return constant_of(value) if found is None else found
 
     def steady(self, value: Value, place: Place) -> None:
-        """A value that is available before the kernel starts, and does not change."""
+        """Set the storage of a value that exists before the kernel starts, and does not change."""
         self.places[value] = place
         self._steady.add(value)
 

@@ -33,10 +33,10 @@ class Parts:
     """The steps of a plan, partitioned.
 
     Attributes:
-        reads: indices of those that read variables.
-        nodes: those of the kernel.
+        reads: indices of the steps that read variables.
+        nodes: the steps of the kernel.
         known: values that depend on shapes alone.
-        ahead, behind: indices of those that the plan runs.
+        ahead, behind: indices of the steps that the plan runs before and after it.
     """
 
     reads: list[int] = field(default_factory=list)
@@ -51,7 +51,7 @@ def parts_of(plan: Plan, watched: Mapping[Value, Any], *, with_whole: bool) -> P
 
     Args:
         plan: without effects except reads of variables and tables.
-        watched: each value at one call.
+        watched: the array of each value at one call.
         with_whole: whether integer steps have statements.
 
     Raises:
@@ -92,8 +92,8 @@ class _Split:
     Args:
         plan: the plan.
         found: its steps, partitioned so far.
-        rest: indices of those with a statement.
-        without: indices of the others.
+        rest: indices of the steps with a statement.
+        without: indices of the other steps.
     """
 
     def __init__(self, plan: Plan, found: Parts, rest: list[int], without: list[int]) -> None:

@@ -2,7 +2,7 @@
 
 Two recorded calls are compared, one with all rows and one with the first of them: the axis in which
 a value's shapes differ is that of the rows. If each step keeps rows apart along it, a table for
-some rows gives each part of them what it would give for all.
+some rows computes for them what one for all rows would.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Recorded = Mapping[Value, Array]
     Rule = Callable[["PlanRows", Node, Value, Value, int], bool]
 
-# The inputs that only say which shape a result has: they may depend on the number of rows.
+# The inputs that only determine a result's shape: they may depend on the number of rows.
 _SHAPES = {
     "BroadcastTo": 1, "Fill": 0, "Reshape": 1, "TensorListFromTensor": 1, "TensorListGetItem": 2,
     "TensorListReserve": 0, "TensorListStack": 1, "Tile": 1,
@@ -41,12 +41,12 @@ class PlanRows:
     """The rows in the values of a plan.
 
     Args:
-        rows: their number in the first call.
-        part: in the second.
-        calls: every value of each.
+        rows: the number of rows in the first call.
+        part: the number of rows in the second call.
+        calls: the array of every value in each call.
 
     Attributes:
-        axes: the axis of the rows, by value; for a list, in its elements together.
+        axes: the axis of the rows, by value; for a list, in its stacked elements.
         work: the approximate cost of all loops so far, in multiplications.
     """
 
@@ -58,7 +58,7 @@ class PlanRows:
         self._apart: set[Value] = set()
 
     def follow(self, nodes: Iterable[Node], counts: Mapping[Node, int]) -> None:
-        """Find the rows of what these steps make, and of what they are given.
+        """Find the rows in the results of these steps, and in their inputs.
 
         Args:
             nodes: the steps.
@@ -122,7 +122,7 @@ class PlanRows:
                 raise UnsupportedError(f"{node}: {value} depends on the number of rows")
 
     def _without(self, node: Node, value: Value) -> None:
-        """A result of a step whose inputs have no rows, or of which only the shapes count."""
+        """Check the result of a step whose inputs have no rows, or matter only by their shapes."""
         axis = self.axis(value)
         if axis is not None:  # the same numbers for all rows
             self._check_shapes(node)
@@ -156,7 +156,7 @@ class PlanRows:
         )
 
     def _beside(self, node: Node, value: Value, made: Value, axis: int) -> bool:
-        """The same, and that another axis is joined, reversed or normalized."""
+        """The same, if another axis is the one that is joined, reversed or normalised."""
         along = -1 if node.op.name == "Softmax" else self._array(node.inputs[-1])
         others = {int(one) % len(self._shape(made)) for one in np.reshape(along, -1)}
         return axis not in others and self._in_place(node, value, made, axis)
@@ -182,7 +182,7 @@ class PlanRows:
         return all(one is not None and one + (place <= one) == axis for one in own)
 
     def _left(self, node: Node, value: Value, made: Value, axis: int) -> bool:
-        """The axes that are left keep their order, that of the rows among them."""
+        """Whether the remaining axes keep their order, including that of the rows."""
         del node
         return self._shape(value)[self.axes[value]] == self._shape(made)[axis]
 
@@ -228,7 +228,7 @@ class PlanRows:
         raise UnsupportedError(f"{node}: a list of rows")
 
     def _loop(self, node: Node, count: int) -> None:
-        """A loop whose iterations keep rows apart."""
+        """Follow the rows through a loop whose iterations keep them apart."""
         test, body = plans_of_loop(node)
         record = body.source.recording()
         steps = [one.node for one in body.steps if one.node.outputs]

@@ -33,10 +33,10 @@ class PlanStatements(RowStatements):
 
     Args:
         sizes: the shape of each value at one call.
-        known: what is the same at every call with these sizes, besides constants.
-        watched: each value at that call.
+        known: values that are the same at every call with these sizes, besides constants.
+        watched: the array of each value at that call.
         counts: iterations of each loop at that call.
-        parts: as many tables like this one are a call.
+        parts: number of tables like this one that a call runs.
 
     Attributes:
         functions: the loops, by the names that statements call them by.
@@ -50,9 +50,9 @@ class PlanStatements(RowStatements):
         counts: Mapping[Node, int],
         parts: int = 1,
     ) -> None:
-        # Including values in loops.
+        # The shapes of values in loops.
         self._inner: Mapping[Value, tuple[int, ...]] = {}
-        # Transposed matrices that are stored as they were before.
+        # For transposed matrices that are not stored: the matrices before.
         self._turned: dict[Value, Value] = {}
         super().__init__(sizes, known)
         self._watched, self._counts, self.parts = watched, counts, parts
@@ -87,7 +87,7 @@ class PlanStatements(RowStatements):
         return turned and min(self.size(node.outputs[0])) > 1
 
     def _products(self, node: Node) -> None:
-        """Products of as many matrices, such as those of attention, one after the other."""
+        """Generate products of many matrices, such as those of attention, one after the other."""
         left, right = node.inputs
         flip_a, flip_b = flips(node)
         if right in self._turned:
@@ -157,7 +157,7 @@ def has_statement(node: Node, *, with_whole: bool) -> bool:
 
     Args:
         node: the step.
-        with_whole: including those on integers.
+        with_whole: whether steps on integers have statements.
     """
     if _writer(node) is not None:
         return True

@@ -37,7 +37,7 @@ def product_sums(
 
     Args:
         nodes: the steps.
-        size: the shape of a value.
+        size: returns the shape of a value.
         kept: values that are used outside of these steps, or stored.
         taken: products with another destination.
     """
@@ -65,5 +65,5 @@ def product_sums(
 
 
 def _terms(product: Node, size: Callable[[Value], tuple[int, ...]]) -> int:
-    """How many products a number is the sum of."""
+    """The number of terms of each sum in a product."""
     return size(product.inputs[0])[-2 if flips(product)[0] else -1]

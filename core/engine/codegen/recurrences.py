@@ -5,8 +5,8 @@ iterations, and tensor lists that an iteration reads from or pushes to. A plan t
 or two for each of these steps; here they are rows of a table that a kernel walks (`walks`), and
 each element of a list is a row of one array.
 
-A walk leaves an iteration that it cannot run unchanged: the plan continues from there, and raises
-the error if there is one. Loop-invariant values are computed by the plan's own kernels, before the
+An iteration that a walk cannot run changes nothing: the plan continues from there, and raises the
+error if there is one. Loop-invariant values are computed by the plan's own kernels, before the
 first iteration.
 """
 
@@ -44,7 +44,7 @@ class _Own(NamedTuple):
 
     Attributes:
         states: the arrays among the loop variables, before the first iteration.
-        after: memory for them after the last.
+        after: memory for these arrays after the last iteration.
         flags: which elements of lists are set.
     """
 
@@ -53,7 +53,7 @@ class _Own(NamedTuple):
     flags: list[Array]
 
     def another(self, summed: Sequence[int]) -> _Own:
-        """The same for another thread: partial sums of its rows, and separate flags."""
+        """The arrays of another thread: partial sums of its rows, and separate flags."""
         states, after = list(self.states), list(self.after)
         for place in summed:
             states[place], after[place] = (np.zeros_like(one[place]) for one in (states, after))
@@ -176,14 +176,14 @@ class Variant:
         own: _Own,
         given: Callable[[_Own], list[Array]],
     ) -> int:
-        """Run iterations: their number; results are in the tables."""
+        """Run iterations, and return their number; results are in the tables."""
         walk, iteration = self._walk, self._iteration
         rows = iteration.rows
         if rows is None:
             return walk(most, integers, reals, *given(own))
         pieces = min(team.size(), rows // _ROWS)
         is_worth = iteration.work * min(most, self._expected) >= _WORTH_THREADS
-        # Sums of partial sums differ from sums in rounding: the partition is the same at each call.
+        # Partial sums round differently from one sum: the partition is the same at each call.
         if pieces < 2 or not (is_worth or iteration.summed):
             return walk(most, 0, rows, integers, reals, *given(own))
         carried = iteration.variables.carried
@@ -212,7 +212,7 @@ class Variant:
     def _opened(
         self, lists: Mapping[int, TensorList], most: int
     ) -> tuple[list[Array], dict[int, Array], dict[int, Array]] | None:
-        """The lists as arrays: those that are read, those to write, and their flags; or None."""
+        """The lists as arrays: those to read, those to write, and their flags; or None."""
         known = self._iteration.lists
         read = []
         for place in known.read:
@@ -264,7 +264,7 @@ def _rows(count: int, item: tuple[int, ...], like: TensorList) -> Array:
 
 
 def _open_one(held: TensorList, item: tuple[int, ...], is_read: bool) -> tuple[Array, Array] | None:
-    """A list's elements in a writable array, and which are set; None if shapes differ."""
+    """A list's elements in a writable array, and which of them are set; None if shapes differ."""
     rows = _rows(held.length, item, held)
     if held.whole is not None:
         if held.whole.shape != rows.shape:

@@ -1,4 +1,4 @@
-"""Finds the regions of a plan: for the indices of its steps, what replaces them."""
+"""Finds the regions of a plan: the replacements of its steps, by their indices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fuse(
     """For indices in a plan: the region that runs there, or None for a step merged into one.
 
     Args:
-        steps: a plan's.
+        steps: the plan's steps.
         sizes: the shape of each value, where it is known.
         results: the plan's results.
         watched: every value of one call, if shapes may differ at another call.

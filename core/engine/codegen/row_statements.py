@@ -1,4 +1,4 @@
-"""Statements of steps on whole arrays: what moves numbers, and what reduces or transforms rows.
+"""Statements of steps on whole arrays that move numbers, or reduce or transform rows.
 
 They belong to plans as well as to iterations of loops.
 """
@@ -64,7 +64,7 @@ class RowStatements(WholeNumbers):
             raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
         self._pass(node)
 
-    # What moves numbers.
+    # Moves of numbers.
 
     def _transpose(self, node: Node) -> None:
         """A transpose that swaps the first two axes longer than 1, or none."""
@@ -135,7 +135,7 @@ class RowStatements(WholeNumbers):
             self._slice(value, made, sliced(shape, contiguous(shape), key))
 
     def _keys(self, node: Node) -> tuple[Value, list[Any]]:
-        """The value that is sliced, and what is taken of it for each output."""
+        """The value that is sliced, and the index that selects each output."""
         if node.op.moves == "slice":
             key = key_of(node, self.size(node.inputs[0]), self._constant)
             if key is None:
@@ -156,7 +156,7 @@ class RowStatements(WholeNumbers):
         return value, [[*ahead, slice(*pair)] for pair in itertools.pairwise(ends)]
 
     def _slice(self, value: Value, made: Value, part: Part) -> None:
-        """A slice as rows of the value, or as a copy if its numbers are equally far apart."""
+        """A slice as rows of the value, or as a copy if its numbers have a constant stride."""
         shape, size, step = self.size(value), self.size(made), part.step
         along = contiguous(shape)
         each = 1 if value.dtype is dtypes.bool else 4
@@ -180,7 +180,7 @@ class RowStatements(WholeNumbers):
         self._hand_on(made, place)
 
     def _stack(self, node: Node) -> None:
-        """Values stacked along a new axis, each at once or number by number."""
+        """Stack values along a new axis, each at once or number by number."""
         value = node.outputs[0]
         shape = self.size(value)
         if value.dtype is not dtypes.float32 or len(shape) < 2:
@@ -209,7 +209,7 @@ class RowStatements(WholeNumbers):
         return place.address, step, str(rows), str(width)
 
     def _reduced(self, node: Node) -> None:
-        """The sum, mean or largest number over neighbouring axes."""
+        """The sum, mean or largest number over adjacent axes."""
         value = node.inputs[0]
         shape, axes = self.size(value), self._constant(node.inputs[1])
         if axes is None or not shape:
@@ -232,7 +232,7 @@ class RowStatements(WholeNumbers):
             given = [address, step, self._whole_home(node.outputs[0]).address, blocks, rows, *by]
             self.lines.append(f"row_{what}({', '.join(map(str, given))})")
         elif blocks == 1 and node.op.name == "Sum" and width == shape[-1]:
-            self._sum(node)  # whose rows may lie apart
+            self._sum(node)  # its rows may have a stride
         else:
             home = self._whole_home(node.outputs[0]).address
             given = [self._whole(value).address, home, blocks, rows, width, *by]
@@ -281,7 +281,7 @@ _MOVERS: dict[str, Callable[[RowStatements, Node], None]] = {
     "stack": RowStatements._stack,
     **dict.fromkeys(("slice", "split", "unstack"), RowStatements._slices),
 }
-# The dtypes of results, where a method does not look at them itself; parts of a split are copied.
+# The dtypes of results, unless a method checks them itself; parts of a split are copied.
 _FLOATS = frozenset({dtypes.float32})
 _MOVED = _FLOATS | {dtypes.int32}
 _KEPT = _MOVED | {dtypes.bool}
@@ -296,7 +296,7 @@ _BY_OP = {BROADCAST_TO: RowStatements._repeat, SOFTMAX: RowStatements._softmax}
 
 
 def _function_of(op: OpDef) -> str:
-    """The function of the system that an op is; "" if it is none."""
+    """The function of the system that computes an op; "" if there is none."""
     called = _CALL.fullmatch(op.fuse or "")
     return "pow" if op.name == "Pow" else called[1] if called else ""
 
@@ -328,7 +328,7 @@ def _writer(node: Node) -> Callable[[RowStatements, Node], None] | None:
 
 
 def has_statement(node: Node) -> bool:
-    """Whether there may be a statement for a step, if it is no loop."""
+    """Whether there may be a statement for a step, unless it is a loop."""
     if node.op.runs or any(one.dtype is dtypes.variant for one in (*node.inputs, *node.outputs)):
         return False
     return is_elementwise(node) or any(one(node) for one in (_writer, whole_numbers.writer_of))

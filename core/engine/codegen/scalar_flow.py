@@ -37,7 +37,7 @@ class Scope:
     """The names of one graph's values in the source.
 
     Attributes:
-        names: of scalars.
+        names: names of scalars.
         arrays: names of arrays whose elements may be read.
         vectors: names of the elements of index vectors.
     """
@@ -71,11 +71,11 @@ class ScalarFlow:
     """Generates the scalar steps of a kernel.
 
     Args:
-        functions: that the source may call.
+        functions: names of functions that the source may call.
         refusal: the statement that refuses an iteration; `break` follows.
         loops: the name of a flag that is not zero once an iteration is refused, if loops may be
             nested in it; None if they may not.
-        prefix: of names.
+        prefix: the prefix of names.
 
     Attributes:
         has_loops: whether the source counts the iterations of inner loops, as `inner`.
@@ -293,12 +293,12 @@ class ScalarFlow:
 def checked_index(
     name: str, index: str, length: str, refusal: str, *, backwards: bool = False
 ) -> list[str]:
-    """A named index; an iteration in which it is out of range is refused.
+    """The lines of a named index; if it is out of range, the iteration is refused.
 
     Args:
-        name: of the index in the source.
-        index: the number.
-        length: of the indexed axis or list.
+        name: the name of the index in the source.
+        index: the expression of the number.
+        length: the length of the indexed axis or list.
         refusal: see `ScalarFlow`.
         backwards: whether negative ones count from the end.
     """

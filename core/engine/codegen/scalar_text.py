@@ -41,12 +41,12 @@ FUNCTIONS = frozenset(
     | {"rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"}
 )
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
-# Identities on integers that would convert to float64 on the way.
+# Identities on integers, without a conversion to float64 and back.
 _ROUNDINGS = re.compile(r"\b(?:ceil|floor|rint)\(")
 
 
 class Expression(NamedTuple):
-    """A step as text.
+    """A step as an expression.
 
     Attributes:
         text: the result, in its dtype.
@@ -84,8 +84,8 @@ def expression(
 
     Args:
         node: the step.
-        names: of its inputs, None for one that is not a scalar.
-        functions: that the expression may call, besides conversions.
+        names: names of its inputs, None for one that is not a scalar.
+        functions: names of functions that it may call, besides conversions.
     """
     if len(node.outputs) != 1 or not is_scalar(node.outputs[0]) or not all(names):
         return None
@@ -98,7 +98,7 @@ def of_each(node: Node, given: Sequence[str], functions: Collection[str]) -> Exp
     Args:
         node: the step, with one output of a supported dtype.
         given: names of the numbers, one per input.
-        functions: that the expression may call, besides conversions.
+        functions: names of functions that it may call, besides conversions.
     """
     if node.op.stateful:
         return None

@@ -1,4 +1,4 @@
-"""Convolutions, depthwise too, and the gradients of their filters as machine code.
+"""Convolutions, including depthwise ones, and the gradients of their filters as machine code.
 
 Each iterates over blocks of images, slices and rows that fit the L2 cache, copied with zero padding
 to scratch memory if necessary, and over columns, and calls `tiles` for the rest. A plain image has
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The rows of each kind of tile.
 _TILE_ROWS = {"narrow": "ROWS", "wide": "ROWS", "eight": "EIGHT", "four": "4", "two": "2"}
-# When to call them for the rows that are `left`, the largest tile first.
+# The condition of each kind of tile for the rows that are `left`, the largest tile first.
 BY_ROWS = {
     "narrow": "left > EIGHT and width <= NARROW",
     "wide": "left > EIGHT",
@@ -28,12 +28,12 @@ BY_ROWS = {
 
 
 def ladder(indent: int, call: str, tests: Mapping[str, str], first: str = "if") -> str:
-    """Branches that each call one kind of tile, and go on by its rows.
+    """Branches, each of which calls one kind of tile, and advances by its rows.
 
     Args:
-        indent: of the branches.
-        call: of a tile `{name}`.
-        tests: when each kind is called, by its name; the last one is called otherwise.
+        indent: number of spaces before the branches.
+        call: the call of a tile `{name}`.
+        tests: the condition of each kind, by its name; the last one is called otherwise.
         first: the keyword of the first branch.
     """
     found: list[str] = []

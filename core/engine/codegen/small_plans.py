@@ -4,8 +4,8 @@ A plan's step on a small array takes a microsecond or two, of which the arithmet
 every step has a statement, the plan allocates its results and calls the kernel that walks them. The
 addresses of its variables' values are in an array, which is made again when one was assigned to.
 Loops are part of it; where they are long and the plan keeps its rows apart (`plan_rows`), the table
-is for some of the rows, and threads share them. Other plans with much work are no tables: their
-kernels share work between threads.
+is for some of the rows, and threads share them. Other plans with much work do not become tables:
+their kernels share work between threads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MOST_NUMBERS = 1 << 14
 _MOST_NUMBERS_LOOPED = 1 << 17
 # Most rows of a part: register tiles are full, and its states are in the cache of a core.
 _PART = 16
-# As many times more of both in each part.
+# Both limits are higher by this factor in each part.
 _MORE_OF_PARTS = 4
 
 
@@ -72,7 +72,7 @@ class _Held(NamedTuple):
     Attributes:
         versions: the variables, and how often each had been assigned to.
         arrays: their values.
-        addresses: of those.
+        addresses: the addresses of those arrays.
     """
 
     versions: Versions
@@ -84,13 +84,13 @@ class SmallPlan:
     """A plan's table for one set of argument shapes.
 
     Args:
-        plan: with small arrays, without effects except reads of variables.
+        plan: the plan, with small arrays, without effects except reads of variables.
         recorded: every value of one call, and the iterations of its loops; see `watched`.
-        count: as many tables like this one are a call.
+        count: number of tables like this one that a call runs.
 
     Attributes:
         lines: the kernel's statements.
-        functions: the loops among them.
+        functions: the functions of the loops.
 
     Raises:
         UnsupportedError: a step has no statement, or there is too much work.
@@ -122,7 +122,7 @@ class SmallPlan:
     def _written(
         self, values: Mapping[Value, Any], counts: Mapping[Node, int], *, with_whole: bool
     ) -> PlanStatements:
-        """Write the table; what wrote it."""
+        """Write the table; returns the writer."""
         self._parts = parts = parts_of(self._plan, values, with_whole=with_whole)
         self._kinds = _WHOLE_KINDS if with_whole else _KINDS
         self._check_work(parts.nodes)
@@ -146,7 +146,7 @@ class SmallPlan:
             raise UnsupportedError("too few steps")
 
     def _write(self, writer: PlanStatements) -> None:
-        """The kernel's statements, and their table."""
+        """Generate the kernel's statements, and their table."""
         plan, parts = self._plan, self._parts
         nodes, known = parts.nodes, parts.known
         steps = [plan.steps[position].node for position in parts.ahead]
@@ -198,7 +198,7 @@ class SmallPlan:
 
         Args:
             arrays: the plan's arguments.
-            context: of the run.
+            context: the run's context.
             looks: whether to poll the stop flag; the kernel ends before that matters.
         """
         if self._function is None:
@@ -211,12 +211,12 @@ class SmallPlan:
 
         Args:
             arrays: the plan's arguments.
-            context: of the run.
+            context: the run's context.
         """
         return self._plan.run(arrays, context)  # type: ignore[no-any-return]
 
     def _compiled(self) -> Any:
-        """A function like the plan's, of this object too, that calls the kernel."""
+        """A function like the plan's that calls the kernel; its first argument is this object."""
         own = {
             "kernel": self._walk,
             "fit": fit,
@@ -229,7 +229,7 @@ class SmallPlan:
     def of_parts(cls, plan: Plan, arrays: Sequence[Array], recorded: Recorded) -> SmallPlan:
         """A plan as tables of parts of the rows, if these are independent, and worth sharing.
 
-        Which rows a part has follows from their number alone: so do the bits of the results.
+        The rows of a part follow from the number of rows alone, and so do the bits of the results.
 
         Args:
             plan: see the class.
@@ -326,10 +326,10 @@ class SmallPlan:
         """The values of the variables, kept alive during the call.
 
         Args:
-            handles: of the variables.
+            handles: the variables' handles.
 
         Returns:
-            None if one has another shape than the kernel expects.
+            The values; None if one has another shape than the kernel expects.
         """
         held = self._held
         if held is not None and held.versions.are_those_of(handles):
@@ -385,7 +385,7 @@ def _sizes_of(values: Mapping[Value, Array]) -> dict[Value, tuple[int, ...]]:
 
 
 def _inside(plan: Plan, parts: Parts) -> list[Node]:
-    """The steps that a table has, and those that make what it knows."""
+    """The steps in a table, and those that compute the values it knows."""
     left = {*parts.ahead, *parts.behind}
     return [
         step.node
@@ -415,12 +415,12 @@ def table_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan:
 def small_plan_of(
     plan: Plan, arrays: Sequence[Array], *, may_be_alone: bool = True
 ) -> SmallPlan | None:
-    """A plan as one kernel, requested; None if it cannot be one.
+    """A plan as one table, or several for parts of the rows; None if it cannot be that.
 
     Args:
         plan: the plan.
         arrays: arguments of a call; it is run once more with them, to record all shapes.
-        may_be_alone: whether one table for one thread will do.
+        may_be_alone: whether one table for one thread is acceptable.
     """
     if not all(step.node.op.runs == "loop" or may_run_again(step.node) for step in plan.steps):
         return None

@@ -31,7 +31,7 @@ _REAL: dict[type, str] = {
     ast.Add: "REAL_ADD", ast.Sub: "REAL_SUBTRACT", ast.Mult: "REAL_MULTIPLY",
     ast.Div: "REAL_DIVIDE",
 }  # fmt: skip
-# Comparison -> the operation, whether operands change places, whether the result is negated.
+# Comparison -> the operation, whether operands are swapped, whether the result is negated.
 _COMPARED: dict[type, tuple[str, bool, bool]] = {
     ast.Lt: ("LESS", False, False),
     ast.LtE: ("LESS_EQUAL", False, False),
@@ -52,7 +52,7 @@ _VIEWS = {"floats": "float32", "truths": "bool", "ints": "int32", "longs": "int6
 
 
 def numbers_at(tree: ast.expr) -> tuple[str, ast.expr] | None:
-    """The dtype and address of `floats(address, count)` and the like, or of the first of them."""
+    """The dtype and address of `floats(address, count)`, similar views, or their first element."""
     match tree:
         case ast.Subscript(value=ast.Call() as whole, slice=ast.Constant(value=0)):
             return numbers_at(whole)
@@ -105,7 +105,7 @@ class StatementNumbers(StatementRegisters):
             what = _REAL.get(op)
             if what is None:
                 raise UnsupportedError(f"{op.__name__} of fractions")
-            # An integer beside a fraction is a float64, as in NumPy.
+            # The result of an integer and a float is a float64, as in NumPy.
             kinds = {one.kind for one in (a, b)}
             kind = "float32" if kinds == {"float32"} else "float64"
             found = self._computed(what, (self._as_real(a), self._as_real(b)), "float64")
@@ -162,7 +162,7 @@ class StatementNumbers(StatementRegisters):
         return found
 
     def _truth(self, a: Number) -> Number:
-        """1 or 0."""
+        """1 for a number other than 0, else 0."""
         if a.register in self._truths:
             return a
         if a.is_real:
@@ -211,7 +211,7 @@ class StatementNumbers(StatementRegisters):
         return self._computed(what, given)
 
     def _extreme(self, what: str, a: Number, b: Number) -> Number:
-        """The larger or the smaller fraction; NaN if either is NaN."""
+        """The larger or the smaller float; NaN if either is NaN."""
         if a.kind != b.kind:
             raise UnsupportedError("two kinds")
         pair = (b, a) if what == "LARGER" else (a, b)
@@ -274,7 +274,7 @@ class StatementNumbers(StatementRegisters):
         raise UnsupportedError(f"no row: {name}")
 
     def _unsigned(self, a: Number) -> Number:
-        """A fraction from 0 up to 2**64 as an unsigned number."""
+        """A float from 0 up to 2**64 as an unsigned integer."""
         half = self._real_constant(2.0**63, "float64")
         low = self._computed("TO_INTEGER", (a,))
         rest = self._computed("REAL_SUBTRACT", (a, half), "float64")

@@ -1,7 +1,7 @@
 """The registers of a table, and the rows that put numbers into them.
 
-What does not change during a call is computed once, before the first statement; an operation that
-occurs again is not computed again, unless a variable in it has changed.
+Numbers that do not change during a call are computed once, before the first statement. A repeated
+operation is not computed again, unless a variable in it has changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Number(NamedTuple):
         register: its register.
         level: whether it is a constant, the same during a call, or changes.
         kind: "integer", "unsigned" (64 bits whose sign is a bit), "float32" or "float64".
-        value: of a constant.
+        value: the value of a constant.
     """
 
     register: int
@@ -46,9 +46,9 @@ class Held(NamedTuple):
     """A contiguous array whose shape is known.
 
     Attributes:
-        dtype: of its numbers.
+        dtype: the dtype of its numbers.
         begin: the address of the first.
-        shape: of the array.
+        shape: its shape.
     """
 
     dtype: str
@@ -65,7 +65,7 @@ class StatementRegisters:
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
         self._arguments = {one.name: (place, one) for place, one in enumerate(arguments)}
-        # What a call says of its arguments (see `walks.Walk`), and the registers for that.
+        # The fields of arguments that calls provide (see `walks.Walk`), and their registers.
         self._taken: list[tuple[int, int, str, int]] = []
         self._entries: dict[tuple[str, str, int], Number] = {}
         self._constants: dict[tuple[str, float], int] = {}
@@ -77,7 +77,7 @@ class StatementRegisters:
         self._found: dict[tuple[object, ...], Number] = {}
         # Named numbers in memory: their dtype and the address of the first.
         self._begins: dict[str, tuple[str, Number]] = {}
-        # Arrays that are no parameters, by name.
+        # Arrays that are not parameters, by name.
         self._held: dict[str, Held] = {}
         # Registers whose number is 1 or 0.
         self._truths: set[int] = set()
@@ -87,7 +87,7 @@ class StatementRegisters:
             "ACROSS": Number(self._register(), STEADY),
         }
         assert self._names["ACROSS"].register == ACROSS  # noqa: S101 - the kernel puts it there
-        # Side by side: the registers of all that a call may say of its arguments.
+        # Adjacent registers for all fields of arguments that a call may provide.
         self._reserved = {
             (one.name, what, axis): self._register()
             for one in arguments
@@ -137,7 +137,7 @@ class StatementRegisters:
         return made
 
     def _entry(self, name: str, what: str, axis: int = 0) -> Number:
-        """What a call says of an argument."""
+        """A field of an argument: its address, a stride, a size, or a number's value."""
         if name in self._held:
             return self._of_held(self._held[name], what, axis)
         key = name, what, axis
@@ -179,7 +179,7 @@ class StatementRegisters:
 
 
 def _sayings(argument: Argument) -> list[tuple[str, int]]:
-    """What a call may say of an argument."""
+    """The fields of an argument that a call may provide, and their axes."""
     if argument.dtype is None:
         return [("value", 0)]
     axes = range(max(argument.rank, 1))

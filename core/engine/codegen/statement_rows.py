@@ -37,7 +37,7 @@ def walk_of(function: Function, functions: Mapping[str, Function] = _NO_FUNCTION
 
     Args:
         function: the statements; see `statements` and `iteration`.
-        functions: what they call by these names.
+        functions: the functions that they call, by these names.
 
     Raises:
         UnsupportedError: a statement has no row.
@@ -56,12 +56,12 @@ class _Translation(StatementNumbers):
         self._base = self._names["w"]
         # The jumps out of each loop, whose targets are not known yet.
         self._breaks: list[list[list[int]]] = []
-        # The loop that `leave` leaves: of the function whose statements these are.
+        # The loop that `leave` ends: the outermost one of the function that is being translated.
         self._outermost = 0
         self._programs: list[Program] = []
         self._operands: list[Array] = []
-        # Numbers of the statements' scratch memory, and of scalars behind it; registers with an
-        # offset in what is behind it.
+        # Sizes in numbers of the statements' scratch memory, and of the scalars after it; registers
+        # with an offset in the memory after it.
         self._scratch, self._spare = -(-function.scratch // LINE) * LINE, 0
         self._offsets: list[tuple[int, str, int]] = []
 
@@ -129,7 +129,7 @@ class _Translation(StatementNumbers):
             raise UnsupportedError(f"no row: {ast.unparse(line)}")
 
     def _put(self, target: ast.expr, number: Number) -> None:
-        """A new number of a variable, or of an element of an array."""
+        """Assign a number to a variable, or to an element of an array."""
         if isinstance(target, ast.Name):
             self._set(target.id, number)
         else:
@@ -164,7 +164,7 @@ class _Translation(StatementNumbers):
             self._set(name.id, number)
 
     def _copied(self, number: Number) -> Number:
-        """A number that later assignments do not change."""
+        """A copy of a number that later assignments do not change."""
         if number.register not in self._variables():
             return number
         made = number._replace(register=self._register(), level=CHANGING)
@@ -187,7 +187,7 @@ class _Translation(StatementNumbers):
         self._forget(register)
 
     def _forget(self, register: int) -> None:
-        """A variable has changed: what was computed from it is to be computed again."""
+        """Drop the results that were computed from a variable's former number."""
         gone = {register}
         while True:
             more = {
@@ -244,7 +244,7 @@ class _Translation(StatementNumbers):
         return begin
 
     def _called_function(self, target: str, name: str, args: Sequence[ast.expr]) -> None:
-        """The statements of a function, and the number that it returns.
+        """Add the statements of a function, and assign the number that it returns.
 
         They stand where it is called, with names of their own and memory behind that of the caller.
         """
@@ -268,7 +268,7 @@ class _Translation(StatementNumbers):
         self._set(target, number)
 
     def _hold(self, function: Function) -> None:
-        """The constants of a function, by their names."""
+        """Hold the constants of a function, by their names."""
         for index, array in enumerate(function.constants):
             begin = self._constant(address_of(array))
             self._held[f"k{index}"] = Held(array.dtype.name, begin, array.shape)
@@ -277,7 +277,7 @@ class _Translation(StatementNumbers):
     def _bind(
         self, names: dict[str, Number], held: dict[str, Held], argument: Argument, tree: ast.expr
     ) -> None:
-        """What a parameter of a function is in one call: a number or an array."""
+        """Bind a parameter of a function in one call: to a number or an array."""
         name, dtype = argument.name, argument.dtype
         match tree:
             case ast.Name(id=given) if given in self._held:
@@ -309,12 +309,12 @@ class _Translation(StatementNumbers):
     def _repeated(
         self, test: Callable[[], Number], body: Sequence[ast.stmt], counter: str | None
     ) -> None:
-        """Statements while a condition holds, which is looked at before each time.
+        """Add statements that repeat while a condition holds, which is tested before each time.
 
         Args:
             test: the condition.
             body: the statements.
-            counter: the name of a number that grows by 1 each time.
+            counter: the name of a number that is incremented each time.
         """
         self._found.clear()
         begin = len(self._rows)
@@ -328,7 +328,7 @@ class _Translation(StatementNumbers):
         self._found.clear()
 
     def _for(self, line: ast.For) -> None:
-        """A loop over numbers, or an elementwise one, which is a program."""
+        """Add a loop over numbers, or an elementwise loop, which becomes a program."""
         match line:
             case ast.For(iter=ast.Call(func=ast.Name(id=name))) if name == LOOP:
                 self._nest(nest_of(line))
@@ -360,7 +360,7 @@ class _Translation(StatementNumbers):
         self._keep(before)
 
     def _keep(self, before: Mapping[tuple[object, ...], Number]) -> None:
-        """Of what was computed, only what is computed on both ways."""
+        """Keep only the results that were computed on both paths."""
         now = self._found
         self._found = {key: made for key, made in before.items() if now.get(key) == made}
 
@@ -394,7 +394,7 @@ class _Translation(StatementNumbers):
         )
 
     def _width(self, columns: Sequence[Number], rows: Sequence[Number]) -> tuple[int, bool]:
-        """Numbers of a row, and whether there is one row that may be cut."""
+        """Numbers per row, and whether there is only one row, which may be split."""
         first, end = columns
         if first.level == end.level == CONSTANT:
             is_flat = rows[0].level == rows[1].level == CONSTANT and rows[1].value == 1
@@ -434,7 +434,7 @@ class _Translation(StatementNumbers):
         self._operand(place + 2, step)
 
     def _scalar(self, view: View, place: int) -> None:
-        """A number in a register, for a program."""
+        """Make a number in a register an operand of a program."""
         number = self._number(view.address)
         if view.kind == "scalar":
             number = self._loaded("bool", number)
@@ -444,7 +444,7 @@ class _Translation(StatementNumbers):
         self._operand(place, address)
 
     def _behind(self, what: str, count: int = 0) -> Number:
-        """An address in the memory behind that of the statements, whose size is known later."""
+        """An address in the memory after that of the statements, whose size is not yet known."""
         key = (what, count)
         if key not in self._steady:
             offset = self._register()

@@ -11,7 +11,7 @@ from __future__ import annotations
 NAME = "statements"
 # Integers of a row; the register that gets the columns of a panel of the processor's tiles.
 ROW, ACROSS = 16, 1
-# Operations, the most frequent first: operands are TO, A, B, C where nothing else is said.
+# Operations, the most frequent first: operands are TO, A, B, C unless stated otherwise.
 _NUMBERS = (
     "ADD", "MULTIPLY", "SUBTRACT", "LESS", "LESS_EQUAL", "EQUAL", "AND", "OR", "XOR",
     "FLOOR_DIVIDE", "MODULO", "SHIFT_LEFT", "SHIFT_RIGHT", "SMALLER", "LARGER",

@@ -46,7 +46,7 @@ class Statements(Places):
         lines: the statements.
         sums: destinations that products are accumulated into, by the product's step.
         copies: further destinations of values. Elementwise steps write them directly.
-        copied: those of `copies` that are written.
+        copied: the values in `copies` that are written.
         may_leave: whether an iteration may be left after some of its statements.
         refuses: whether the kernel may return early, with 1, for unsupported numbers.
     """
@@ -234,14 +234,14 @@ class Statements(Places):
     # Other steps.
 
     def _pass(self, node: Node) -> None:
-        """A reshaped value is the same numbers."""
+        """Record a reshaped value, which has the same numbers."""
         source, value = node.inputs[0], node.outputs[0]
         if math.prod(self.size(value)) != math.prod(self.size(source)):
             raise UnsupportedError(f"{node}: another size")
         self._hand_on(value, self.at(self._whole(source).address, self.size(value)))
 
     def _repeat(self, node: Node) -> None:
-        """A broadcast value is stored once; elementwise steps broadcast it when they read."""
+        """Store a broadcast value once; elementwise steps broadcast it when they read it."""
         source, value = node.inputs[0], node.outputs[0]
         if self.size(source) == self.size(value):
             self._pass(node)
@@ -254,7 +254,7 @@ class Statements(Places):
         self._narrow[value] = self.size(source)
 
     def _hand_on(self, value: Value, place: Place) -> None:
-        """A view of a value; copied if it has a destination."""
+        """Record a view of a value, or copy the value if it has a destination."""
         self.places[value] = place
         home = self._homes.get(value)
         if home is not None:
@@ -307,7 +307,7 @@ class Statements(Places):
         from_a, into, rows = left.address, c.address, str(m)
         terms, panels = str(k), self._panels(b, flip_b)
         if self.in_parts and node in self.sums:
-            # Over the rows of both.
+            # The sum is over the rows of both.
             right = self._place(b)
             from_a = f"{from_a} + 4 * first * {left.step}"
             panels = f"{right.address} + 4 * first * {right.step}, {right.step}, ACROSS"
@@ -325,13 +325,13 @@ class Statements(Places):
         return value in self._steady or self._constant(value) is not None
 
     def multiply_ahead(self, node: Node, address: str, times: int, target: Place) -> None:
-        """A product that is computed in advance for many left-hand matrices, one after the other.
+        """Compute a product in advance for many left-hand matrices, one after the other.
 
         Args:
             node: the product, whose right-hand matrix does not change.
-            address: of the first left-hand matrix.
+            address: address of the first left-hand matrix.
             times: their number.
-            target: for all results.
+            target: the storage of all results.
 
         Raises:
             UnsupportedError: they are transposed, or not matrices.
@@ -366,7 +366,7 @@ class Statements(Places):
         return found
 
     def _sum(self, node: Node) -> None:
-        """Sums over all rows."""
+        """Sum over all rows."""
         value = node.inputs[0]
         if node.attrs.get("data_format") == "NCHW":
             raise UnsupportedError(f"{node}: channels first")

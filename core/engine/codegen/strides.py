@@ -27,11 +27,11 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Part(NamedTuple):
-    """Where the numbers of a slice are.
+    """The location of a slice's numbers.
 
     Attributes:
         first: offset of the first one in the whole.
-        shape: of the slice.
+        shape: the slice's shape.
         along: strides along its axes.
     """
 
@@ -50,9 +50,9 @@ def sliced(shape: Sequence[int], along: Sequence[int], key: Sequence[Any]) -> Pa
     """A slice of a tensor.
 
     Args:
-        shape: of the tensor.
+        shape: the tensor's shape.
         along: its strides.
-        key: as NumPy takes it.
+        key: an index as NumPy takes it.
     """
     # An array of bytes: its strides are in numbers. Nothing is read.
     byte = np.empty(1, np.int8)
@@ -66,12 +66,12 @@ def key_of(
     shape: tuple[int, ...],
     constant: Callable[[Value], Array | None] = constant_of,
 ) -> list[Any] | None:
-    """What a StridedSlice or a Slice takes of each axis; None if that is unknown.
+    """The index of each axis in a StridedSlice or a Slice; None if it is unknown.
 
     Args:
         node: the step.
-        shape: of its input.
-        constant: a value that never changes, or None.
+        shape: the shape of its input.
+        constant: returns the array of a value that never changes, or None.
     """
     vectors = [constant(value) for value in node.inputs[1:]]
     if any(one is None for one in vectors):
@@ -95,7 +95,7 @@ class Loop(NamedTuple):
 
     Attributes:
         size: number of iterations.
-        steps: strides of each value.
+        steps: the stride of each value.
     """
 
     size: int
@@ -108,7 +108,7 @@ def loops_of(
     """The fewest loops that cover all values; the last one is the innermost.
 
     Args:
-        shape: of the result.
+        shape: the result's shape.
         along: strides of each value along these axes.
         most: limit for the innermost loop, unless it is a single axis.
     """

@@ -35,11 +35,11 @@ def part_rows(rows: int) -> int:
 
 
 def summed_axes(node: Node, shape: Sequence[int]) -> int | None:
-    """How many leading axes of its input the op sums over, and no others; None if it does not.
+    """The number of leading axes that an op sums over, if it sums over no others; else None.
 
     Args:
         node: any op.
-        shape: of its first input.
+        shape: the shape of its first input.
     """
     if len(node.outputs) != 1 or node.outputs[0].dtype is not dtypes.float32 or node.controls:
         return None
@@ -64,7 +64,7 @@ def add(
 
     Args:
         found: a plan's clusters, with inputs and outputs.
-        steps: the plan's.
+        steps: the plan's steps.
         sizes: the shape of each value, where it is known.
         results: the plan's results.
         taken: indices of steps in other regions.

@@ -139,7 +139,7 @@ def copy_piece(q, piece):
                 move(y + 4 * w * q[Y_STEP], x + 4 * w * q[X_STEP], width)
 '''
 
-# What a thread does with a piece of a row of each kind.
+# The call that processes a piece of a row of each kind.
 _PIECES = {
     "PRODUCT": "product_piece(line, t, piece)",
     "CHANNELWISE": "channelwise_piece(line, t, piece)",

@@ -31,9 +31,9 @@ class Argument(NamedTuple):
     """A parameter of a kernel.
 
     Attributes:
-        name: of the parameter.
-        dtype: of an array; None for a number.
-        rank: of the array.
+        name: the parameter's name.
+        dtype: the dtype of an array; None for a number.
+        rank: the array's rank.
     """
 
     name: str
@@ -58,12 +58,12 @@ class Function(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What one call at a time works with.
+    """The memory of one call at a time.
 
     Attributes:
-        registers: of the kernel.
-        operands: those of all programs, one after the other.
-        fill: writes what a call says of its arguments into their registers.
+        registers: the kernel's registers.
+        operands: the operands of all programs, one after the other.
+        fill: writes the fields of arguments into their registers.
         scratch: memory; None if it is lent for each call.
     """
 
@@ -78,10 +78,10 @@ class Walk:
 
     Args:
         rows: the table.
-        registers: with constants; the first gets the address of scratch memory.
-        operands: those of all programs, one after the other.
+        registers: the registers, with constants; the first gets the address of scratch memory.
+        operands: the operands of all programs, one after the other.
         kept: keeps tables of programs and constants, whose addresses are in the table.
-        taken: what a call says of its arguments: the register, the argument's index, and "at", an
+        taken: the fields of arguments to read: the register, the argument's index, and "at", an
             axis of "strides" or "shape", or "value" for a number.
         memory: float32 numbers of scratch memory.
     """
@@ -107,14 +107,14 @@ class Walk:
         self._addressed = None
         if all(what == "at" for _, what, _ in self._taken):
             self._addressed = [number for number, _, _ in self._taken]
-        # The registers are side by side, but for those of what is not looked at.
+        # These registers are adjacent, except for those of fields that are not read.
         first = taken[0][0] if taken else 0
         form, end = "", first
         for register, *_ in taken:
             form += "8x" * (register - end) + "q"
             end = register + 1
         self._filled = Struct(f"={form}"), 8 * first
-        # Calls of several threads need as many.
+        # There are as many as concurrent calls.
         self._states: list[_State] = []
         self._walk: Callable[..., Any] | None = None
 
@@ -141,7 +141,7 @@ class Walk:
         return found
 
     def _state(self) -> _State:
-        """A new one: all that is not written by each call is in it."""
+        """A new state, with everything in it that calls do not write."""
         registers, scratch = self._registers.copy(), None
         if self._memory <= _KEPT:
             scratch = np.empty(self._memory + LINE, np.float32)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Node, Value
 
-# Most iterations of a loop in a kernel without polling the stop flag, and seconds of this thread
-# that they may take by plans: other processes do not decide what a call runs.
+# Most iterations of a loop in a kernel without polling the stop flag; most seconds of this thread
+# that they may take by plans: other processes do not determine what a call runs.
 ITERATIONS, _SECONDS = 1 << 11, 0.25
 
 
@@ -32,7 +32,7 @@ def watched(plan: Plan, arrays: Sequence[Array]) -> tuple[dict[Value, Array], di
     """Every value of a call, and the iterations of each loop.
 
     Args:
-        plan: without effects except reads of variables.
+        plan: the plan, without effects except reads of variables.
         arrays: its arguments.
 
     Raises:
@@ -75,7 +75,7 @@ def plans_of_loop(node: Node) -> tuple[Plan, Plan]:
 
 
 def _looped(node: Node, values: Sequence[Array]) -> tuple[Sequence[Array], int]:
-    """The loop variables at the end, and how many iterations there were."""
+    """The loop variables at the end, and the number of iterations."""
     test, body = plans_of_loop(node)
     steps = [*test.steps, *body.steps]
     if not all(may_run_again(step.node) for step in steps):

@@ -94,7 +94,7 @@ class WholeNumbers(Statements):
     # Steps.
 
     def _each(self, node: Node) -> None:
-        """Elementwise steps."""
+        """Generate an elementwise step."""
         value = node.outputs[0]
         shape = self.size(value)
         if node.op.name == "Select" and any(self.size(one) != shape for one in node.inputs):
@@ -133,7 +133,7 @@ class WholeNumbers(Statements):
         self.lines.append(f"        {result}[at_each] = {text.text}")
 
     def _each_by_a_function(self, node: Node) -> bool:
-        """An elementwise step by one function; whether there is one for it."""
+        """Generate an elementwise step by one function; returns whether there is one for it."""
         value = node.outputs[0]
         found = _function_of(node, self._constant(node.inputs[-1]))
         if found is None:
@@ -251,7 +251,7 @@ class WholeNumbers(Statements):
         raise UnsupportedError(f"{value}: nothing was watched")
 
 
-# Functions by the expressions of ops, and whether their operands change places.
+# Functions by the expressions of ops, and whether their operands are swapped.
 _FUNCTION_OF = {
     "{x} + {y}": ("add", False), "{x} - {y}": ("subtract", False),
     "{x} * {y}": ("multiply", False), "min({x}, {y})": ("minimum", False),
@@ -265,7 +265,7 @@ _DIVISIONS = {("quotient", "floor"): "floor_divide", ("remainder", "floor"): "fl
 
 
 def _function_of(node: Node, last: Array | None) -> tuple[str, bool] | None:
-    """The function that computes a step, and whether its operands change places; None for none.
+    """The function that computes a step, and whether its operands are swapped; None for none.
 
     Conversions of floats and some divisions may fail.
     """

@@ -1,8 +1,8 @@
 """Winograd's convolution, its filter gradient and its filter transformation, as kernels.
 
-As in `sliding`: blocks of images and rows, copied with zero padding to scratch memory. The
-transformed numbers of a block stay in the L2 cache until they have been multiplied. A kernel stores
-the largest input bits in its table, in place of the mode.
+Like those in `sliding`, they iterate over blocks of images and rows, copied with zero padding to
+scratch memory. The transformed numbers of a block stay in the L2 cache until they have been
+multiplied. A kernel stores the largest input bits in its table, in place of the mode.
 """
 
 from __future__ import annotations
