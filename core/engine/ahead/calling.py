@@ -1,7 +1,7 @@
 """The entry point of a kernel in machine code as a Python function.
 
 Entry points (`codegen.entry_points`) read the fields of NumPy arrays at the offsets of NumPy's
-headers: a process checks once that its NumPy has them there.
+headers; each process checks once that its NumPy has them there.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pinnace.ops.kernels import pieces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What entry points need of Python. The loader writes the addresses to the table that `python_of`
-# names: a library that has Python's symbols itself would have to be linked with the file that
-# defines them, which on Windows and macOS is another one for each version.
+# Python objects and functions that entry points use. The loader writes their addresses to the table
+# that `python_of` names: a library with Python's symbols would have to be linked with the file that
+# defines them, which on Windows and macOS differs by version.
 OBJECTS: dict[str, object] = {"None": None, "TypeError": TypeError, "MemoryError": MemoryError}
 FUNCTIONS = (
     "PyErr_SetString",
@@ -48,7 +48,7 @@ _FAST_CALL = 0x80  # METH_FASTCALL
 
 
 def python_of(symbol: str) -> str:
-    """The symbol of an entry point's table of what it needs of Python, in the order of `PYTHON`."""
+    """The symbol of an entry point's table of Python's addresses, in the order of `PYTHON`."""
     return f"{symbol}_python"
 
 
@@ -72,14 +72,14 @@ def function_of(symbol: str, address: Callable[[str], int]) -> Callable[..., Any
     """The Python function of an entry point.
 
     Args:
-        symbol: the entry point's.
-        address: of any symbol of the same library.
+        symbol: the entry point's symbol.
+        address: returns the address of any symbol in the same library.
     """
     python = (ctypes.c_void_p * len(PYTHON)).from_address(address(python_of(symbol)))
     python[:] = _addresses()
     method = _Method(symbol.encode(), address(symbol), _FAST_CALL, None)
-    # The function refers to it for as long as it is there, which may be until the interpreter is
-    # gone: a list in this module would be cleared before.
+    # The function refers to the method until it is freed, possibly when the interpreter is gone: a
+    # list in this module would be cleared before.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
     make = ctypes.pythonapi["PyCFunction_NewEx"]
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

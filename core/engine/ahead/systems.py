@@ -1,8 +1,8 @@
 """Systems that libraries are for: an operating system on an architecture.
 
-A library for another system than this one is made from the code that Numba makes for this
-machine's architecture (`codegen.retargeting`), and linked by Zig, which has the C libraries of all
-of them.
+A library for another system is made from the code that Numba generates for this machine's
+architecture (`codegen.retargeting`), and linked by Zig, which has the C libraries of all these
+systems.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pinnace.framework.errors import InvalidArgumentError
 
 X86, ARM = "x86_64", "aarch64"
-# What `platform.machine()` says, where it is another name.
+# Architectures that `platform.machine()` reports under another name.
 _MACHINES = {"amd64": X86, "arm64": ARM}
 
 
@@ -22,14 +22,14 @@ class System(NamedTuple):
     """An operating system on an architecture.
 
     Attributes:
-        name: as given by the user.
-        platform: as in `sys.platform`.
+        name: the name given by the user.
+        platform: its `sys.platform`.
         machine: the architecture: `X86` or `ARM`.
-        triple: LLVM's name of it.
+        triple: LLVM's name of the system.
         linked_as: Zig's name of it, with the oldest version of the system that libraries run on.
-        suffix: of a library's file.
-        options: of the linker.
-        long_bytes: of C's `long`, one of the types of NumPy's arrays.
+        suffix: the suffix of a library's file.
+        options: options of the linker.
+        long_bytes: the size of C's `long`, one of the types of NumPy's arrays.
     """
 
     name: str
@@ -72,7 +72,7 @@ _SYSTEMS = (
         "arm64-apple-macosx11.0.0",
         "aarch64-macos.11.0",
         ".dylib",
-        # By default a library there has the path of where it was linked.
+        # By default, a library there contains the path where it was linked.
         ("-shared", "-Wl,-s", "-Wl,-install_name,@rpath/pinnace_kernels.dylib"),
         8,
     ),
@@ -115,7 +115,7 @@ def machine() -> str:
 
 
 def here() -> System | None:
-    """The system of this process; None where libraries are for none like it."""
+    """The system of this process; None if no libraries are made for it."""
     for one in _SYSTEMS:
         if (one.platform, one.machine) == (sys.platform, machine()):
             return one

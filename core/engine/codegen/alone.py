@@ -63,10 +63,10 @@ def module_of(library: Any, name: str, symbol: str, other: Target | None = None)
     """A copy of a library's module with one public function, renamed.
 
     Args:
-        library: Numba's.
-        name: of the function in it.
+        library: Numba's library.
+        name: the function's name in it.
         symbol: its new name.
-        other: what the copy is for, if that is not what Numba compiled for.
+        other: the target of the copy, if Numba compiled for another one.
     """
     if library.has_dynamic_globals:
         raise UnfitError("it has addresses of this process in it")
@@ -124,17 +124,17 @@ def _is_there(name: str) -> bool:
 def callable_module(
     dispatcher: Any, symbol: str, target: Any, other: Target | None, long_bytes: int
 ) -> Any:
-    """A kernel as a module of LLVM, which a process without Numba calls when it is in a library.
+    """A kernel as an LLVM module, for a library that processes without Numba use.
 
     Args:
-        dispatcher: Numba's, with one signature.
-        symbol: of its entry point; see `entry_points`.
+        dispatcher: Numba's dispatcher, with one signature.
+        symbol: the symbol of its entry point; see `entry_points`.
         target: LLVM's target machine.
-        other: the same, if it is another one than Numba compiles for.
-        long_bytes: of C's `long` there.
+        other: the target, if Numba compiles for another one.
+        long_bytes: the size of C's `long` there.
 
     Raises:
-        UnfitError: it needs Numba, or this machine's architecture.
+        UnfitError: the kernel needs Numba, or this machine's architecture.
     """
     library, name, signature = only(dispatcher)
     arguments = [kind_of(one) for one in signature.args]
@@ -162,7 +162,7 @@ def callable_module(
         if not one.is_declaration and one.name != calling.python_of(symbol):
             one.linkage = "internal"
     if "windows" in module.triple:
-        # A file there offers what it is told to.
+        # Libraries of Windows export only what they are told to.
         for one in (symbol, kernel):
             module.get_function(one).storage_class = "dllexport"
         module.get_global_variable(calling.python_of(symbol)).storage_class = "dllexport"

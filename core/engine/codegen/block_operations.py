@@ -86,7 +86,7 @@ class _Writer(CurveWriter):
         return builder.bitcast(builder.shl(shifted, places), self.vector)
 
     def exp(self, x: Any) -> Any:
-        """As `mathematics.exp`: within 2 ulp."""
+        """Like `mathematics.exp`: within 2 ulp."""
         builder = self.builder
         y, shift = self.limited(x, -104.0, 89.0), self.constant(_ROUND)
         n = builder.fsub(self._fma(y, self.constant(LOG2_E), shift), shift)
@@ -104,7 +104,7 @@ class _Writer(CurveWriter):
         return self.unless_nan(value, x)
 
     def expm1(self, x: Any) -> Any:
-        """As `mathematics.expm1`: within 3 ulp."""
+        """Like `mathematics.expm1`: within 3 ulp."""
         builder, one = self.builder, self.constant(1)
         is_small = builder.fcmp_ordered("<=", self._size(x), self.constant(0.5))
         small = self.chosen(is_small, x, self.constant(0))
@@ -116,7 +116,7 @@ class _Writer(CurveWriter):
         return self.unless_nan(value, x)
 
     def erf(self, x: Any) -> Any:
-        """As `mathematics.erf`: within 8 ulp."""
+        """Like `mathematics.erf`: within 8 ulp."""
         builder, end = self.builder, float(special_functions.ERF32_END)
         y = self.limited(x, -end, end)
         square = builder.fmul(y, y)
@@ -126,7 +126,7 @@ class _Writer(CurveWriter):
         return self.unless_nan(value, x)
 
     def erfc(self, x: Any) -> Any:
-        """As `mathematics.erfc`: within 16 ulp."""
+        """Like `mathematics.erfc`: within 16 ulp."""
         builder = self.builder
         one, two, most = (self.constant(number) for number in (1, 2, 10.2))
         size = self._size(x)
@@ -298,7 +298,7 @@ class _Function:
     def _reduce(self, to: Any, loaded: Callable[[Any, Any], list[Any]]) -> None:
         """Reduce a row to one number, combined with the previous columns' result if there is one.
 
-        Four accumulators of vectors.
+        It uses four accumulators of vectors.
         """
         builder, writer = self._builder, self._writer
         with builder.goto_entry_block():
@@ -335,7 +335,7 @@ class _Function:
             order = ir.Constant(ir.VectorType(_I32, LANES), moved)
             nowhere = ir.Constant(writer.vector, ir.Undefined)
             first = self._join(first, builder.shuffle_vector(first, nowhere, order))
-        # Operands beyond two: whether a reduction continues.
+        # The operand after the first two says whether a reduction continues.
         with builder.if_else(builder.icmp_signed("!=", self._begins[3], integer(0))) as (yes, no):
             with yes:
                 before = writer.spread(builder.load(to), writer.vector)

@@ -1,10 +1,10 @@
 """The C function that Python calls for a kernel compiled by Numba, as LLVM IR.
 
-Numba's own goes through its dispatcher, which requires Numba: 0.2 s to import it, and 0.3 s until
-its types are registered. This one implements METH_FASTCALL. It reads the fields of arrays at the
-offsets of NumPy's headers, refuses arrays that the kernel was not compiled for, and passes
-addresses, shapes and strides in Numba's calling convention. The self object of the function is
-NumPy's array type.
+Numba's own entry point goes through its dispatcher, which requires Numba: 0.2 s to import it, and
+0.3 s until its types are registered. This one implements METH_FASTCALL. It reads the fields of
+arrays at the offsets of NumPy's headers, refuses arrays that the kernel was not compiled for, and
+passes addresses, shapes and strides in Numba's calling convention. The self object of the function
+is NumPy's array type.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def runtime(needed: Iterable[str]) -> str:
     """The IR of those functions of Numba's runtime that a kernel calls; empty if none.
 
     Args:
-        needed: names of functions that it declares.
+        needed: names of the functions that the kernel declares.
     """
     found = [_RUNTIME[name].format(name=name) for name in needed if name in _RUNTIME]
     return _MEMORY + "".join(found) if found else ""
@@ -132,18 +132,18 @@ def entry_point(
     """The IR of a kernel's entry point.
 
     Args:
-        symbol: its own.
-        kernel: the kernel's.
+        symbol: the entry point's symbol.
+        kernel: the kernel's symbol.
         arguments: kinds of the kernel's arguments; see `kind_of_array`.
         results: kinds of its results.
-        releases: release the GIL meanwhile.
-        long_bytes: of C's `long` where it runs.
+        releases: whether to release the GIL during the call.
+        long_bytes: the size of C's `long` where it runs.
     """
     return _EntryPoint(symbol, kernel, arguments, results, releases, long_bytes).text()
 
 
 class _EntryPoint:
-    """Generates one, line by line; values have numbered names."""
+    """Generates an entry point, line by line; values have numbered names."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class _EntryPoint:
         return self._new(f"load {kind}, ptr {place}")
 
     def _read(self, place: int, kind: str) -> list[str]:
-        """An argument for the kernel: typed values."""
+        """An argument for the kernel, as typed values."""
         slot = self._new(f"getelementptr ptr, ptr %args, i64 {place}")
         given = self._new(f"load ptr, ptr {slot}")
         return self._read_array(place, kind, given) if ":" in kind else [self._scalar(kind, given)]

@@ -7,7 +7,7 @@ UNARY = (
     "expm1", "floor", "log", "log1p", "rint", "sin", "sinh", "tan", "tanh", "trunc",
 )  # fmt: skip
 BINARY = ("atan2", "copysign", "fmod", "pow")
-# Elementwise steps on integers, booleans, and comparisons of floats; and the dtypes of those.
+# Elementwise steps on integers and booleans, and comparisons of floats; and their dtypes.
 WHOLE = (
     "move", "add", "subtract", "multiply", "minimum", "maximum", "floor_divide", "floor_modulo",
     "equal", "not_equal", "less", "less_equal", "and", "or", "not",

@@ -1,4 +1,4 @@
-"""Functions that kernels call, made of what generates their instructions of LLVM.
+"""Functions that kernels call, from Python code that generates their LLVM instructions.
 
 Importing this module imports Numba.
 """
@@ -19,11 +19,11 @@ _I64 = ir.IntType(64)
 
 
 def generated(kind: Any, names: str = "") -> Callable[[Callable[..., Any]], Any]:
-    """Makes a function of one that is given a builder and the arguments, and gives the result.
+    """A decorator: makes a function of its generator, which takes a builder and the arguments.
 
     Args:
         kind: the type of the result.
-        names: of the arguments.
+        names: names of the arguments.
     """
     own = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(x, own) for x in ("context", *names.split())])
@@ -49,14 +49,14 @@ def call_own(
     write: Callable[..., object],
     result: Any = None,
 ) -> Any:
-    """Call a function by itself, whose registers are allocated separately.
+    """Call a separate function, whose registers are allocated on their own.
 
     Args:
-        builder: of what calls it.
-        name: of the function, which is written at its first call.
-        arguments: numbers of 64 bits.
-        write: given a builder and the arguments, generates its instructions.
-        result: the type that it returns; None for nothing.
+        builder: the caller's builder.
+        name: the function's name; it is generated at its first call.
+        arguments: 64-bit numbers.
+        write: generates its instructions, given a builder and the arguments.
+        result: the type of its result; None for nothing.
     """
     function = builder.module.globals.get(name)
     if function is None:

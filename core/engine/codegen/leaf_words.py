@@ -1,8 +1,8 @@
-"""Which of up to 32 leaves rows still may reach, as bits of a word per row, in LLVM vectors.
+"""The leaves, up to 32, that rows may still reach: bits of a word per row, in LLVM vectors.
 
 Each condition that holds rules out the leaves on its negative side: the row reaches the first leaf
-that remains once all conditions of a tree were asked. There is no branch, and nothing waits for
-memory, so asking all conditions is cheaper than descending along some.
+that remains once all conditions of a tree are evaluated. There is no branch, and nothing waits for
+memory, so evaluating all conditions is cheaper than descending along some.
 
 Importing this module imports Numba.
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 _FLOAT, _I1, _I32, _I64 = ir.FloatType(), ir.IntType(1), ir.IntType(32), ir.IntType(64)
 _WORDS = ir.VectorType(_I32, LANES)
 _WHOLE = 16  # numbers of a register from which two registers are a table of 32
-# As many words as processors have registers for, beside the operands.
+# Vectors of words: as many as fit in registers besides the operands.
 _VECTORS = 4 if LANES == _WHOLE else 8
-# Rows that are asked at once.
+# Rows that are evaluated at once.
 ROWS = LANES * _VECTORS
 # Leaves of a word.
 LEAVES = 32
@@ -51,12 +51,12 @@ def narrow(
     """Set `words`, int32 [ROWS], to the leaves that remain.
 
     Args:
-        builder: of the kernel.
-        block: address of [columns, ROWS]: float32 where it is compared, int32 where it is tested.
-        operations: their address. In rows for which one holds, leaves whose bits are not set in its
-            last part are ruled out.
-        comparisons: how many hold where the number is at least the threshold.
-        tests: how many, behind them, hold where a bit is set in both.
+        builder: the kernel's builder.
+        block: address of [columns, ROWS]: float32 for comparisons, int32 for tests.
+        operations: their address. Where one holds, it rules out the leaves whose bits are not set
+            in its last part.
+        comparisons: number of operations that hold if the number is at least the threshold.
+        tests: number of operations after them that hold if a bit is set in both.
         words: address of the result.
     """
     writer = VectorWriter(builder, LANES)
@@ -86,14 +86,14 @@ def _asked(
     kinds: tuple[Any, Any],
     holds: Callable[[Any, Any], Any],
 ) -> list[Any]:
-    """What remains of the leaves after some operations.
+    """The leaves that remain after some operations.
 
     Args:
-        writer: of vectors.
-        where: the addresses of block and operations, and how many.
+        writer: generates vectors.
+        where: addresses of the block and of the operations, and the number of operations.
         words: the leaves that remain before.
-        kinds: of the operand and of vectors of it.
-        holds: whether the condition does, of vectors of the column and the operand.
+        kinds: types of the operand, and of vectors of it.
+        holds: the condition, given vectors of the column and of the operand.
     """
     builder, (block, operations, count) = writer.builder, where
     before = builder.block
@@ -126,13 +126,13 @@ def _asked(
 
 @generated(types.void, "words values first found")
 def look_up(builder: Any, words: Any, values: Any, first: Any, found: Any) -> None:
-    """Set `found`, float32 [ROWS], to the values of first leaves, where a leaf remains.
+    """Set `found`, float32 [ROWS], to the values of the first remaining leaves, if any remain.
 
     Args:
-        builder: of the kernel.
+        builder: the kernel's builder.
         words: address of int32 [ROWS].
         values: address of float32 [LEAVES].
-        first: not 0: whatever remains.
+        first: if not 0, set all rows, whether a leaf remains or not.
         found: address of the result.
     """
     write = _look_up_in_registers if LANES == _WHOLE else _look_up_one_by_one
@@ -148,7 +148,7 @@ def _look_up_in_registers(builder: Any, words: Any, values: Any, first: Any, fou
     always = writer.spread(builder.icmp_signed("!=", first, integer(0)), writer.mask)
     for index in range(_VECTORS):
         word = _vector_at(builder, words, index, _WORDS)
-        # Of no leaf this is 32, of which the instruction takes the last five bits.
+        # Without a leaf this is 32, of which the instruction uses the last five bits.
         leaf = builder.call(count_zeros, [word, ir.Constant(_I1, 0)])
         value = builder.call(choose, [low, leaf, high])
         remains = builder.icmp_signed("!=", word, ir.Constant(_WORDS, [0] * LANES))

@@ -60,7 +60,7 @@ def as_bits(builder: Any, number: Any) -> Any:
 
 
 def _pointer_to(kind: Any) -> Any:
-    """What makes an address a pointer to numbers of this type."""
+    """An intrinsic that makes an address a pointer to numbers of this type."""
 
     def typed(context: Any, address: Any) -> Any:
         del context
@@ -211,7 +211,7 @@ def sigmoid(x: Any) -> Any:
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent, within 3 ulp.
 
-    That is (1 - e) / (1 + e) with e = e⁻²ˣ, whose distance from 1 is precise near 0, too.
+    It is (1 - e) / (1 + e) with e = e⁻²ˣ, whose distance from 1 is precise near 0, too.
     """
     size = abs(x)
     size = T(15) if size > T(15) else size

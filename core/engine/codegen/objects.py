@@ -1,8 +1,8 @@
 """Kernels as LLVM's code, compiled by Numba in a process that does nothing else, and linked there.
 
-What Numba has compiled is taken from it as LLVM's optimised code, with an entry point for processes
-that have no Numba (`alone`). Kernels have functions in common, such as products of tiles: the
-object file of a library has equal ones once.
+Numba's result is extracted as LLVM's optimised code, with an entry point for processes that have no
+Numba (`alone`). Kernels have functions in common, such as products of tiles: the object file of a
+library has equal ones once.
 
 As a program it serves `engine.ahead.compiling`. Numba compiles for one processor per process, which
 NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name; a target on the command line says what the object file
@@ -44,20 +44,20 @@ def host() -> tuple[str, dict[str, bool]]:
 
 def prepare() -> None:
     """Let LLVM test more arrays for overlap ahead of a vector loop than its eight pairs."""
-    # LLVM ends the process at an option that it does not know: only where it was seen to.
+    # LLVM ends the process at an unknown option: set it only in versions known to have it.
     if binding.llvm_version_info[0] in _KNOWN_LLVM:
         binding.set_option("pinnace", "--runtime-memory-check-threshold=64")
 
 
 def dispatcher_of(text: str) -> Any:
-    """What Numba makes of a text.
+    """Numba's dispatcher of a kernel.
 
     Args:
-        text: of a kernel's module, the header included.
+        text: the source of the kernel's module, including the header.
     """
     name = "pinnace_kernel_" + hashlib.sha256(text.encode()).hexdigest()[:24]
     with tempfile.TemporaryDirectory() as scratch:
-        # Numba wants source that it can read; what it makes is kept in our own way.
+        # Numba requires a file with the source; its results are stored by us, not in its cache.
         path = Path(scratch) / f"{name}.py"
         path.write_text(text.replace("cache=True", "cache=False"))
         return _module_of(name, path).kernel
@@ -79,9 +79,9 @@ def compiled(text: str, other: Target | None = None, long_bytes: int = 8) -> Ans
     """A kernel as LLVM's code, packed.
 
     Args:
-        text: of its module, the header included.
-        other: what it is for, if that is not what Numba compiles for.
-        long_bytes: of C's `long` there.
+        text: the source of the kernel's module, including the header.
+        other: the target, if Numba compiles for another one.
+        long_bytes: the size of C's `long` there.
     """
     code, reason = b"", ""
     try:
@@ -99,7 +99,7 @@ def joined(files: Sequence[str], other: Target | None = None) -> Answer:
     """The object file of several kernels.
 
     Args:
-        files: with their code.
+        files: paths of their code.
         other: see `compiled`.
     """
     machine = _machine(other)
@@ -116,7 +116,7 @@ def joined(files: Sequence[str], other: Target | None = None) -> Answer:
 
 
 def _machine(other: Target | None) -> Any:
-    """The target machine: of another target, or as for Numba, with position-independent code."""
+    """The target machine: the other target's, or Numba's with position-independent code."""
     if other:
         return other.machine()
     _, cpu, features = cpu_target.target_context.codegen().magic_tuple()
@@ -137,7 +137,7 @@ def main() -> None:
     if other:
         retargeting.keep_plain()
     answers = sys.stdout.buffer
-    sys.stdout = sys.stderr  # what Numba may say is no answer
+    sys.stdout = sys.stderr  # Numba's output must not be among the answers
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         if isinstance(asked, str):

@@ -63,10 +63,10 @@ def copy_truths(source: Any, target: Any, count: Any) -> None:
 
 @njit  # type: ignore[misc,unused-ignore]
 def pack(b: Any, row: Any, column: Any, k: Any, n: Any, target: Any) -> None:
-    """A matrix of k rows and n columns as consecutive panels of ACROSS columns.
+    """Store a matrix of k rows and n columns as consecutive panels of ACROSS columns.
 
     Args:
-        b: address.
+        b: address of the matrix.
         row: row stride.
         column: column stride.
         k: rows.

@@ -75,9 +75,9 @@ class Tile(ActivationWriter):
     def write(self, arguments: list[Any]) -> None:
         """Generate the body of `tile`; see `_tile`.
 
-        Full tiles are without masks: AMD's processors fetch what masked loads read from memory
-        half as fast or less (26 GB/s, not 47), without AVX-512 masks take two vector registers and
-        masked stores tens of cycles on some processors, and masked loads occupy the multipliers.
+        Full tiles have no masks: on AMD's processors, masked loads from memory are half as fast or
+        less (26 instead of 47 GB/s); without AVX-512, masks take two vector registers; masked
+        stores take tens of cycles on some processors; and masked loads occupy the multipliers.
         """
         builder, columns = self.builder, arguments[10]
         whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
@@ -303,15 +303,15 @@ def _tile(
 wide: Any = _tile(ROWS, VECTORS)
 narrow: Any = _tile(ROWS, 1)
 half: Any = _tile(HALF_ROWS, 1, lanes=HALF)
-# For the remainder of a product with few rows.
+# The tile for the remainder of a product with few rows.
 eight: Any = _tile(EIGHT, VECTORS)
-# For weights that do not stay in the cache: the next panel is prefetched.
+# Tiles for weights that do not stay in the cache: the next panel is prefetched.
 wide_fetching: Any = _tile(ROWS, VECTORS, fetches=True)
 eight_fetching: Any = _tile(EIGHT, VECTORS, fetches=True)
 four: Any = _tile(4, VECTORS)
 two: Any = _tile(2, VECTORS)
 one: Any = _tile(1, VECTORS)
-# A single row: the sums of a full panel, so that there are independent chains.
+# Tiles of a single row: the sums of a full panel, so that there are independent chains.
 across: Any = _tile(1, PANEL // LANES)
 far_across: Any = _tile(1, ACROSS // LANES)
 channelwise: Any = _tile(ROWS, 1, channelwise=True)
@@ -360,14 +360,14 @@ def pad(
     Args:
         x: address of the first image.
         scratch: address of [images, slices, room, width, C].
-        images: how many.
+        images: number of images.
         front: the first slice; negative before the image.
-        slices: how many.
+        slices: number of slices.
         top: the first row; negative above the image.
-        rows: how many.
+        rows: number of rows.
         room: number of rows per slice in the scratch memory.
         left: the first column; negative before the image.
-        width: how many columns.
+        width: number of columns.
         q: the kernel's table, for the sizes and strides of x.
     """
     height, columns, channels, depth = q[6], q[7], q[8], q[34]

@@ -22,11 +22,11 @@ _OF_A_PROCESSOR = re.compile(r'"(target-cpu|target-features|tune-cpu)"="[^"]*"')
 
 
 class ForeignError(Exception):
-    """Code that is for this machine's architecture alone; the message says what in it."""
+    """Code requires this machine's architecture; the message says what in it does."""
 
 
 class Target(NamedTuple):
-    """What code is for.
+    """The system and the processor that code is for.
 
     Attributes:
         triple: LLVM's name of the system.
@@ -56,8 +56,8 @@ def _initialize() -> None:
 def keep_plain() -> None:
     """Let Numba keep the code of each library as LLVM's passes left it, for `plain`.
 
-    When Numba has a processor's instructions made of it, LLVM rewrites it for that processor; what
-    others link of it afterwards must not be that.
+    When Numba generates a processor's instructions, LLVM rewrites the code for that processor;
+    other libraries must not link the rewritten code.
     """
     libraries: Any = numbas.CPUCodeLibrary
     finalize = libraries._finalize_final_module
@@ -84,7 +84,7 @@ def retargeted(text: str, target: Target) -> str:
     """LLVM code with the names of another machine in it.
 
     Raises:
-        ForeignError: it needs this machine's architecture.
+        ForeignError: the code requires this machine's architecture.
     """
     told = {"triple": target.triple, "datalayout": str(target.machine().target_data)}
     text = _MACHINE.sub(lambda found: f'target {found[1]} = "{told[found[1]]}"', text)

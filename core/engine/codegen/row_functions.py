@@ -1,6 +1,6 @@
 """Functions of rows of numbers in generated kernels: reductions, softmax, functions of the system.
 
-Everything is addresses and sizes in numbers. Importing this module imports Numba.
+Arguments are addresses, and sizes in numbers. Importing this module imports Numba.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def row_places(source: Any, source_row: Any, target: Any, rows: Any, width: Any,
         source: address of the rows.
         source_row: their stride.
         target: address of the indices.
-        rows: how many.
-        width: of a row.
+        rows: number of rows.
+        width: numbers per row.
         size: bytes of an index, 4 or 8.
     """
     for r in range(rows):
@@ -208,7 +208,7 @@ def _angle(which: Any, x: Any) -> Any:
 
 @njit  # type: ignore[misc,unused-ignore]
 def function_of_two(which: Any, x: Any, y: Any) -> Any:
-    """The same of two numbers, by its place in `function_numbers.BINARY`."""
+    """A function of two numbers, by its place in `function_numbers.BINARY`."""
     if which == _POW:
         return x**y
     if which == _FMOD:
@@ -226,7 +226,7 @@ def apply(which: Any, source: Any, target: Any, count: Any) -> None:
 
 @njit  # type: ignore[misc,unused-ignore]
 def apply_two(which: Any, first: Any, second: Any, step: Any, target: Any, count: Any) -> None:
-    """The same of pairs of numbers; the second ones have a step, 0 for one number."""
+    """A function of each pair of numbers; the second ones have a stride, 0 for one number."""
     made, given = floats(target, count), floats(first, count)
     others = floats(second, (count - 1) * step + 1)
     for i in range(count):
@@ -303,13 +303,13 @@ def apply_whole(
 
     Args:
         which: the step, by its place in `function_numbers.WHOLE`.
-        rows: of the result.
-        width: of a row.
+        rows: rows of the result.
+        width: numbers per row.
         a: address of the first operand.
         a_kind: its dtype, by its place in `function_numbers.WHOLE_DTYPES`.
-        a_row: numbers from one row of it to the next.
-        a_step: numbers from one number of a row to the next.
-        b: address of the second operand; its dtype and steps follow.
+        a_row: its row stride, in numbers.
+        a_step: its stride within a row, in numbers.
+        b: address of the second operand; its dtype and strides follow.
         b_kind: see `a_kind`.
         b_row: see `a_row`.
         b_step: see `a_step`.

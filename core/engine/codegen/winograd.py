@@ -80,7 +80,7 @@ class _Transformation(ActivationWriter):
     def _both(
         values: list[Any], axis: Callable[[list[Any]], list[Any]], rows: int, columns: int
     ) -> list[Any]:
-        """Along columns first, then along rows: [rows, columns], row by row."""
+        """Apply `axis` along columns, then along rows; values are [rows, columns], row by row."""
         down = [axis([values[i * columns + j] for i in range(rows)]) for j in range(columns)]
         made = len(down[0])
         across = [axis([down[j][i] for j in range(columns)]) for i in range(made)]
@@ -145,7 +145,7 @@ def _most(builder: Any, vector: Any) -> Any:
 
 @generated(types.int64, "y down along v plane count rows columns")
 def slope_in(builder: Any, *given: Any) -> Any:
-    """Transform the gradient of a tile's results; returns the largest bits, as `patch_in`.
+    """Transform the gradient of a tile's results; returns the largest bits, like `patch_in`.
 
     Arguments: addresses of y's first pixel and of v; offsets of the second row, the second column,
     and between planes of v; the number of channels; the valid rows and columns of the tile, 1 or 2:
@@ -265,8 +265,8 @@ def transform_row(
         z: offset of the added operand.
         z_step: its stride.
         rows: valid rows of results, 1 or 2.
-        columns: of results.
-        channels: of x.
+        columns: columns of results.
+        channels: channels of x.
         v: address of the transformed numbers, [16, tiles, channels].
         v_row: stride between tiles.
         v_plane: stride between positions.
@@ -307,16 +307,16 @@ def multiply(
         t: the table with the offsets of rows, those of the last row repeated for a tile.
         a_at: index of a's first offset.
         c_at: index of c's first offset.
-        count: rows.
+        count: number of rows.
         c: address of c.
         b: address of b.
         b_step: row stride of b.
         section: address of a 0.
         length: terms of a sum.
-        a_step: from term to term in a.
+        a_step: stride between terms in a.
         width: columns.
         init: address of the initial sums.
-        mode: of the tiles.
+        mode: the mode of the tiles.
         ahead: address of the next b, which is prefetched; 128 bytes per term.
     """
     passes = (count + ROWS - 1) // ROWS * ((width + WIDE - 1) // WIDE)
@@ -378,7 +378,7 @@ def multiply_places(
         v_plane: their stride between positions.
         m: address of memory for sums, [16, limit, 32] plus 32.
         u: address of the transformed filters, [panels, 16, channels, 32].
-        channels: of x.
+        channels: channels of x.
         first: column of y, a multiple of 32.
         last: end of the columns.
         y: address of y.
@@ -388,7 +388,7 @@ def multiply_places(
         z_row: its row stride.
         z_step: its pixel stride.
         init: address of the bias.
-        mode: as for tiles.
+        mode: the mode of the tiles.
     """
     for spare in range(count, count + ROWS):
         t[spare] = t[count - 1]
