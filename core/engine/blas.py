@@ -1,4 +1,4 @@
-"""Which graphs have matrix products: their runs set BLAS to one thread (`ops.kernels.blas`)."""
+"""Finds graphs with matrix products, whose runs set BLAS to one thread (`ops.kernels.blas`)."""
 
 from __future__ import annotations
 

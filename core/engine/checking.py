@@ -1,4 +1,4 @@
-"""`PINNACE_CHECK=1`: each call by tables is compared with the plan, whose results it gives.
+"""`PINNACE_CHECK=1`: compares each call by tables with the plan, and returns the plan's results.
 
 Regions are compared one by one, each on the plan's own intermediate results, so that effects happen
 once. A plan that is one table has none, and runs twice. Some iterations of a loop are compared: the

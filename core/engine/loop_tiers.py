@@ -1,4 +1,4 @@
-"""How the loops with one body run: by tables of statements, or iteration by iteration.
+"""The execution of loops with one body: by tables of statements, or iteration by iteration.
 
 A loop gets a table at its first start, if its iterations have statements; otherwise an iteration
 has regions. Over scalars there is one table; over arrays each set of shapes of the loop variables
@@ -199,7 +199,7 @@ class LoopTiers:
 
     @property
     def standing(self) -> str:
-        """Why no table runs whole loops; empty if one does."""
+        """The reason why no table runs whole loops; empty if one does."""
         if self._has_failed:
             return "the loop's table failed: see the log"
         if self._test is None:

@@ -129,8 +129,8 @@ class Recorder:
         rows: whether networks are run a second time, row by row.
 
     Attributes:
-        lines: in order of first occurrence.
-        spans: in order of their ends; at most `MOST_SPANS`.
+        lines: the lines in order of first occurrence.
+        spans: the spans in order of their ends; at most `MOST_SPANS`.
         threads: names of threads by number.
     """
 

@@ -71,7 +71,7 @@ _record = _Record()
 
 
 def count() -> int:
-    """How many kernels have been rejected in this process."""
+    """The number of kernels that have been rejected in this process."""
     return _record.count
 
 

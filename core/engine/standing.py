@@ -1,4 +1,4 @@
-"""Which form runs the calls of a plan now, and why no faster one does: for profilers."""
+"""The form that runs a plan's calls now, and why no faster one does: for profilers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _why_pinned() -> str:
 
 
 def why_alone(node: Node, layout: Layout) -> str:
-    """Why a step of a compiled plan is in no region.
+    """The reason why a step of a compiled plan is in no region.
 
     Args:
         node: the step's node.

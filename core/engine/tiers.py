@@ -54,7 +54,7 @@ _FEWEST, _MOST = 4, 256
 
 
 class Prepared:
-    """How calls with one set of argument shapes run.
+    """The form of the calls with one set of argument shapes.
 
     Args:
         layout: the memory of intermediate results.
@@ -351,7 +351,7 @@ class Tiers:
     # Loops.
 
     def loops(self) -> LoopTiers | None:
-        """How loops with this body run in the chosen tier; None if by plans alone."""
+        """The forms of loops with this body in the chosen tier; None if they run by plans alone."""
         tier = config.settings.pinned_tier
         if self.has_failed or not is_compiling():
             return None

@@ -1,4 +1,4 @@
-"""Which arguments of a plan are variables, and whether they have been assigned to."""
+"""The variables among a plan's arguments, and whether they have been assigned to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _item = np.ndarray.item
 
 
 class Versions:
-    """Which variables the arguments are, and how often each has been assigned to.
+    """The variables that arguments refer to, and the number of assignments to each.
 
     Args:
         handles: the variables' handles.
@@ -53,7 +53,7 @@ class Versions:
 
 
 def version_of(array: Array) -> int | None:
-    """How often the variable of an argument has been assigned to; None if it is no variable."""
+    """The number of assignments to an argument's variable; None if it is not a variable."""
     if array.dtype != object or array.ndim:
         return None
     found = array.item()

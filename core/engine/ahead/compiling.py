@@ -110,7 +110,7 @@ class CompilerProcess:
     def _ask(self, request: str | Sequence[str]) -> Answer:
         if (
             self._process.poll() is not None
-        ):  # to write to it could end a program that wants SIGPIPE
+        ):  # writing to it could end a program that wants SIGPIPE
             raise EndedError(self._last_words())
         try:
             self._send(json.dumps(request).encode() + b"\n")

@@ -27,7 +27,7 @@ def make(names: list[str], folder: Path, system: System | None = None) -> float 
     """Build the library for processors; the seconds it took, or None if it is up to date.
 
     Args:
-        names: of the processors; see `processors`.
+        names: names of the processors; see `processors`.
         folder: the library's folder, created or replaced.
         system: the target, see `systems`; None: this machine.
 
@@ -65,7 +65,7 @@ def _is_made(names: list[str], folder: Path, system: System) -> bool:
 
     try:
         content = (folder / table.FILE).read_bytes()
-        table.read(content, None)  # what a wheel without sources looks at
+        table.read(content, None)  # the check by a wheel without sources
         libraries = {
             one.processor: one
             for one in table.read(content, sources.version())

@@ -174,7 +174,7 @@ def _library(
     try:
         reasons = _answers(texts, processor, system, scratch, programs, advance)
         kernels = {name: table.symbol_of(text) for name, text in texts.items() if not reasons[name]}
-        if not kernels:  # what is wrong with all is wrong with the first
+        if not kernels:  # the reason for the first applies to all
             name, reason = next(iter(reasons.items()))
             raise InternalError(f"{name} could not be compiled for {processor.name}: {reason}")
         with contextlib.closing(_process(processor, system)) as process:

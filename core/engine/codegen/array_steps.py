@@ -1,4 +1,4 @@
-"""Which steps over arrays have statements in generated kernels, and which are elementwise."""
+"""The steps over arrays that have statements in generated kernels, and the elementwise ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def numbers_used(node: Node) -> tuple[Value, ...]:
 
 
 def lies_as(size: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """How a value of this size is broadcast to the shape: full, row, column or scalar."""
+    """The broadcast of a value of this size to the shape: full, row, column or scalar."""
     if size == shape:
         return "full"
     if math.prod(size) == 1:

@@ -107,11 +107,11 @@ class Translator(Generic[T]):
         raise NotImplementedError
 
     def _new(self, what: str, uses: list[T]) -> T:
-        """The result of an instruction, which is added."""
+        """Add an instruction; returns its result."""
         raise NotImplementedError
 
     def _add(self, what: str, uses: list[T]) -> T:
-        """The result of an instruction, which is added unless there is one already."""
+        """Add an instruction unless there is one already; returns its result."""
         key = what, tuple(uses)
         if key not in self._found:
             self._found[key] = self._new(what, uses)

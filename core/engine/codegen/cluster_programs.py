@@ -185,7 +185,7 @@ class ProgramWriter:
         return self._moved(use, item)
 
     def _moved(self, use: Item, item: Item) -> Item:
-        """The operands of a fused instruction, which this one uses instead."""
+        """Make an instruction the user of a fused one's operands; returns the fused one."""
         for one in use.uses:
             self._users[one] = [item if user is use else user for user in self._users[one]]
         return use
@@ -416,7 +416,7 @@ class _Assembly:
 
 
 def _mode(uses: Sequence[Item], by_row: bool) -> str:
-    """How the operands of an instruction are broadcast."""
+    """The broadcasts of an instruction's operands, one letter for each."""
     apart = "s" if by_row else "sr"
     return "".join("s" if use.lies in apart else "v" for use in uses)
 

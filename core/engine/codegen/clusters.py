@@ -187,7 +187,7 @@ def _grown(
 
 
 def _kind(size: tuple[int, ...], shape: tuple[int, ...], at: int | None) -> tuple[str, int | None]:
-    """How a value of this size is broadcast, and the split this needs; "" if it cannot be."""
+    """The broadcast of a value of this size, and the split it needs; "" if there is none."""
     if size == shape:
         return "full", at
     if math.prod(size) == 1:

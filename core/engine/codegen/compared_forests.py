@@ -1,4 +1,4 @@
-"""Decision forests of simple conditions, as machine code without branches on what is compared.
+"""Decision forests of simple conditions, as machine code without branches on comparisons.
 
 Both kernels first prepare columns, in which a missing number becomes one that leads to its child,
 so that a condition on numbers is one comparison: `number >= threshold` (`ops.trees.comparisons`).

@@ -1,4 +1,4 @@
-"""Which Einstein sums are matrix products, and over which axes."""
+"""Finds Einstein sums that are matrix products, and their axes."""
 
 from __future__ import annotations
 

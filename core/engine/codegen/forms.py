@@ -1,4 +1,4 @@
-"""Which ops a cluster may contain, and their scalar expressions."""
+"""The ops that a cluster may contain, and their scalar expressions."""
 
 from __future__ import annotations
 

@@ -69,5 +69,5 @@ def names() -> list[str]:
 
 
 def module_of(text: str) -> str:
-    """The source of a kernel's module: the header, and what defines `kernel`."""
+    """The source of a kernel's module: the header, and the text that defines `kernel`."""
     return _HEADER + text

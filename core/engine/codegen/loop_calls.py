@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MULTIPLICATIONS, PARTS_MULTIPLICATIONS = 1 << 26, 1 << 28
 # Rows from which threads share a loop, if it is long enough.
 SHARED_ROWS, SHARED_MULTIPLICATIONS = 8, 1 << 21
-# Below this number of rows, the limit is higher by this factor: products of few rows are slow.
+# Below this number of rows, sharing takes this many times more: products of few rows are slow.
 FEW_ROWS, OF_FEW = 16, 16
 
 

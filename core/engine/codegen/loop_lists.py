@@ -211,7 +211,7 @@ class Lists:
 
 
 def form_of(values: Sequence[Array]) -> Hashable:
-    """The key of loop variables that can share a kernel: shapes, and those of lists' elements."""
+    """The key of loop variables that can share a kernel: their shapes, and those of elements."""
     return tuple([_form(value) for value in values])
 
 

@@ -52,7 +52,7 @@ class Pair:
     """A few steps that one kernel fuses, as a region that a plan can call.
 
     Args:
-        pattern: which of the three kinds.
+        pattern: the kind of steps, one of three.
         cluster: the steps.
         place: the index of the step that it replaces.
         run: computes the outputs.

@@ -1,4 +1,4 @@
-"""Which steps of a plan are in its kernel, and which the plan runs before and after it.
+"""The steps of a plan in its kernel, and those that the plan runs before and after it.
 
 A kernel with a loop, or with much work, is worthwhile even if some steps have no statement, such as
 string lookups. Those that need none of its loops and products run before it, with everything they

@@ -1,7 +1,7 @@
 """Pooling in the source of the kernel that interprets a network's table (`walking`).
 
-Slices of volumes are images: a window covers some slices of its volume, of which a plain image has
-one. If a window has several rows, these are combined over the full width first, in long vectors,
+Slices of volumes are images: a window covers some slices of its volume; a plain image is a single
+slice. If a window has several rows, these are combined over the full width first, in long vectors,
 and then along the row.
 """
 

@@ -6,7 +6,7 @@ own formulas need no specialised kernel.
 
 from __future__ import annotations
 
-# What instructions do to each number.
+# The result of each instruction for one number.
 _EACH = {
     "ADD": "a[i] + b[i]",
     "SUBTRACT": "a[i] - b[i]",

@@ -164,7 +164,7 @@ class RowStatements(WholeNumbers):
             place = self.at(f"({self._whole(value).address} + {each * part.first})", size)
         elif value.dtype is dtypes.bool:
             raise UnsupportedError(f"{made}: truth values apart")
-        elif (part.shape[:-1], part.along) == (shape[:-1], along):  # columns side by side
+        elif (part.shape[:-1], part.along) == (shape[:-1], along):  # adjacent columns
             source = self._place(value)
             place = Place(f"({source.address} + {4 * part.first})", source.step, False)
         elif (part.shape, part.along) == ((*shape[:-2], shape[-1]), (*along[:-2], 1)):

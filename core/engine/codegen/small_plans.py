@@ -2,7 +2,7 @@
 
 A plan's step on a small array takes a microsecond or two, of which the arithmetic is a tenth. If
 every step has a statement, the plan allocates its results and calls the kernel that walks them. The
-addresses of its variables' values are in an array, which is made again when one was assigned to.
+addresses of its variables' values are in an array, which is made again after an assignment.
 Loops are part of it; where they are long and the plan keeps its rows apart (`plan_rows`), the table
 is for some of the rows, and threads share them. Other plans with much work do not become tables:
 their kernels share work between threads.
@@ -58,7 +58,7 @@ _FEWEST_STEPS = 3
 # Most multiplications of products, and numbers in an array, for one thread.
 _MOST_MULTIPLICATIONS = 1 << 21
 _MOST_NUMBERS = 1 << 14
-# The same beside a loop, which runs in one thread anyway.
+# Most numbers beside a loop, which runs in one thread anyway.
 _MOST_NUMBERS_LOOPED = 1 << 17
 # Most rows of a part: register tiles are full, and its states are in the cache of a core.
 _PART = 16

@@ -69,7 +69,7 @@ class StatementRegisters:
         self._taken: list[tuple[int, int, str, int]] = []
         self._entries: dict[tuple[str, str, int], Number] = {}
         self._constants: dict[tuple[str, float], int] = {}
-        # Rows before the first statement, and those of statements.
+        # The rows before the first statement, and the rows of statements.
         self._ahead: list[list[int]] = []
         self._rows: list[list[int]] = []
         # Results that are the same during a call, and others, by operation and operands.
@@ -125,7 +125,7 @@ class StatementRegisters:
         (self._rows if level == CHANGING else self._ahead).append([OPERATION[name], *operands])
 
     def _computed(self, name: str, operands: Sequence[Number], kind: str = "integer") -> Number:
-        """The result of an operation, which is not computed again."""
+        """The result of an operation, which is computed only once."""
         level = max(max(one.level for one in operands), STEADY)
         key = (name, kind, *(one.register for one in operands))
         for held in (self._steady, self._found):

@@ -246,7 +246,7 @@ class _Translation(StatementNumbers):
     def _called_function(self, target: str, name: str, args: Sequence[ast.expr]) -> None:
         """Add the statements of a function, and assign the number that it returns.
 
-        They stand where it is called, with names of their own and memory behind that of the caller.
+        They are inlined at the call, with names of their own, and memory after that of the caller.
         """
         function = self._functions[name]
         *body, end = parsed("\n".join(function.lines)).body

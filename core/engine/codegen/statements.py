@@ -76,7 +76,7 @@ class Statements(Places):
         """Generate the statements of these steps.
 
         Args:
-            nodes: in execution order.
+            nodes: the steps in execution order.
             homes: destinations of some of the values.
             wanted: values that are used outside of these steps.
 

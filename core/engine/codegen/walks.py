@@ -1,4 +1,4 @@
-"""A kernel's statements as a table, which is called like the kernel of their text."""
+"""A kernel's statements as a table that is called like the kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Argument(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A kernel's statements with what belongs to them; others may call it.
+    """A kernel's statements with their parameters and memory; other kernels may call it.
 
     Attributes:
         arguments: the parameters.

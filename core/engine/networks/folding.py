@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pinnace.engine.networks.memory import Memory
     from pinnace.framework.tensor import Array
 
-# Outputs per tile, and those of the widest tile.
+# Outputs per tile, and per tile of the widest kind.
 _LANES, _MOST = 16, 32
 # The fraction of multiplications below which reading more weights pays off.
 _WORTH = 0.75

@@ -230,7 +230,7 @@ class Attending(NamedTuple):
 
 
 class Indices(NamedTuple):
-    """How the indices of a lookup are read from an integer tensor.
+    """The layout of a lookup's indices in an integer tensor.
 
     Attributes:
         first: offset of the first index.
@@ -361,7 +361,7 @@ def last_uses(program: Sequence[Instruction]) -> dict[Instruction, int]:
 
 
 def most_alive(program: Sequence[Instruction]) -> int:
-    """How many temporaries of a program are live at once."""
+    """The most temporaries of a program that are live at once."""
     last = last_uses(program)
     alive: set[Instruction] = set()
     most = 0

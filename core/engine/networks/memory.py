@@ -1,4 +1,4 @@
-"""Memory of a network's values: one arena, in which live ranges decide what is reused.
+"""Memory of a network's values: one arena, reused according to live ranges.
 
 An image may have zero padding, which the layer that writes it also writes, so that windows can read
 past its edges. A value that cannot be padded (an input, an output, or one that is reshaped) is

@@ -19,7 +19,7 @@ _PIECE_PRODUCTS = 1 << 19
 # The relative cost of a depthwise multiplication, and of a byte of weights.
 _CHANNELWISE, _WEIGHT_BYTE = 8, 4
 # Bytes of x per block, which fit in the L2 cache; most windows per block; rows of the largest tile,
-# the fewest windows of a block.
+# of which blocks are multiples.
 _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
 # Rows of the tiles for the remainder of a product.
 _FEWER_ROWS = (1, 2, 4, 8)

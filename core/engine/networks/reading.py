@@ -253,7 +253,7 @@ class Reader:
         return ends and count == self.made_image(layer).channels
 
     def weight_count(self, layer: Layer) -> int:
-        """How many weights a layer has."""
+        """The number of weights of a layer."""
         shape = None if layer.weights is None else self.shape(layer.weights)
         return 0 if shape is None else math.prod(shape)
 

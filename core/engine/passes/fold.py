@@ -172,7 +172,7 @@ def _twin(node: Node, copy: Copy, seen: dict[object, Node]) -> Node | None:
     """The node that already computes the same; else a copy of this one."""
     key: object = None
     if node.op.name == "ReadVariableOp":
-        # A read without control inputs gives the value before the run: nodes that change the
+        # A read without control inputs returns the value before the run: nodes that change the
         # variable wait for it.
         if not copy.controls(node.controls):
             key = (node.op.name, copy.values[node.inputs[0]], node.outputs[0].dtype)
