@@ -70,7 +70,7 @@ def products(text: str, *, swapped: bool, by_left: bool = False) -> Products | N
 
 
 def matrix_axes(text: str) -> int | None:
-    """The number of leading axes of the second input that are summed with as many of the first.
+    """The number of the second input's leading axes that are summed with the first's trailing ones.
 
     None unless the sum is one matrix product without transposes.
 

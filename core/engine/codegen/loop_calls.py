@@ -124,7 +124,7 @@ class LoopCall:
         self._results(made)
 
     def _tables(self) -> list[str]:
-        """Allocate and fill the loop's tables of scalars, all of them known before; their names."""
+        """Allocate and fill the loop's tables of scalars, known in advance; returns their names."""
         variables, fixed = self.iteration.variables, list(self.iteration.variables.fixed)
         names = []
         for letter, kind, sources in (
@@ -197,7 +197,7 @@ class LoopCall:
         return self._shaped(items, self._shape(place))
 
     def _changed(self, place: int) -> list[str]:
-        """Allocate a list of which no element is set: zeros, with cleared flags; its arrays."""
+        """Allocate a list without set elements: zeros, with cleared flags; returns its arrays."""
         writer, shape = self._writer, self._shape(place)
         home = writer.reserve(shape)
         self._lists[place] = home.address

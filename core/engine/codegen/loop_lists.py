@@ -132,7 +132,7 @@ class Lists:
             raise UnsupportedError(f"list {place} holds {kind}{list(shape)}")
 
     def _change(self, handle: Value, node: Node, kind: str, source: Node) -> None:
-        """A newer version of a list; `source` has the index and the element."""
+        """Record a newer version of a list; `source` has the index and the element."""
         place = self._now.pop(handle)
         self._now[node.outputs[0]] = place
         if source.attrs.get("resize_if_index_out_of_bounds"):
@@ -143,7 +143,7 @@ class Lists:
         self.writes.setdefault(place, []).append((kind, source))
 
     def _check_versions(self) -> None:
-        """No version may be used once there is a newer one."""
+        """Check that no version is used once there is a newer one."""
         for value, place in self._now.items():
             if self._outputs[place] is not value:
                 raise UnsupportedError(f"list {place} becomes another one")

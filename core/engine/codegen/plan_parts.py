@@ -50,7 +50,7 @@ def parts_of(plan: Plan, watched: Mapping[Value, Any], *, with_whole: bool) -> P
     """Partition the steps of a plan.
 
     Args:
-        plan: without effects except reads of variables and tables.
+        plan: the plan, without effects except reads of variables and tables.
         watched: the array of each value at one call.
         with_whole: whether integer steps have statements.
 

@@ -26,7 +26,7 @@ class Number(NamedTuple):
 
     Attributes:
         register: its register.
-        level: whether it is a constant, the same during a call, or changes.
+        level: whether it is a constant, the same during a call, or changing.
         kind: "integer", "unsigned" (64 bits whose sign is a bit), "float32" or "float64".
         value: the value of a constant.
     """

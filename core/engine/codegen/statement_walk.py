@@ -3,7 +3,7 @@
 A loop's statements are rows of a table (`statement_rows`). A row is a number of an operation and
 its operands, which are indices of registers. A register has an integer, an address, or the bits of
 a float64. Products, copies and sums are the functions that compiled statements call; elementwise
-loops are programs of `block_programs`, whose operands are pointed to arrays by the rows before.
+loops are programs of `block_programs`; the rows before them set the addresses of their operands.
 """
 
 from __future__ import annotations

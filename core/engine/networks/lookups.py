@@ -122,7 +122,7 @@ def _is_inside(value: Value, indices: Value, rows: int) -> bool:
 
 
 def _read_from(reader: Reader, value: Value, rows: int | None) -> _Found:
-    """The source of indices, how they are read, and whether they are clipped to the table's rows."""
+    """How indices are read, from which source, and whether they are clipped to the rows."""
     between: tuple[Value, ...] = ()
     known = _clipped(value, rows)
     if known is not None and reader.sizes.get(known) == reader.sizes[value]:
