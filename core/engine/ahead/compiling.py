@@ -108,9 +108,7 @@ class CompilerProcess:
         return self._ask(files).code
 
     def _ask(self, request: str | Sequence[str]) -> Answer:
-        if (
-            self._process.poll() is not None
-        ):  # writing to it could end a program that wants SIGPIPE
+        if self._process.poll() is not None:  # writing to it could end a program that wants SIGPIPE
             raise EndedError(self._last_words())
         try:
             self._send(json.dumps(request).encode() + b"\n")
