@@ -54,6 +54,9 @@ def _is_own(module: ModuleType, name: str, said_twice: set[str]) -> bool:
     value = vars(module)[name]
     if isinstance(value, ModuleType):
         return False
+    late = vars(module).get("_LATE")  # names of other files, which are looked up when first used
+    if isinstance(late, dict) and name in late:
+        return True
     home = getattr(value, "__module__", None)
     return home == module.__name__ and (inspect.isclass(value) or inspect.isroutine(value))
 
