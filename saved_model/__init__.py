@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pinnace.saved_model.frozen_graphs import load_frozen_graph as load_frozen_graph
     from pinnace.saved_model.writing import save as save
 
-# What loading does not need is imported when somebody asks for it: a first answer comes sooner.
+# Imported on first use, since loading does not need these modules: the first answer comes sooner.
 _LATE = {"load_frozen_graph": "frozen_graphs", "save": "writing"}
 
 

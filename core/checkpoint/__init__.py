@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pinnace.checkpoint.views import TrackableView as TrackableView
     from pinnace.checkpoint.waiting import checkpoints_iterator as checkpoints_iterator
 
-# Name -> the module that it is in. Loading a SavedModel imports this package for `stored` alone.
+# Name -> its module, imported on first use. Loading a SavedModel needs only `stored`.
 _LATE = {
     "Checkpoint": "checkpoint",
     "CheckpointManager": "manager",

@@ -1,6 +1,6 @@
-"""What a checkpoint says of the objects that are in it, read without any of them.
+"""Reads the object graph and the values of a checkpoint, without a program's objects.
 
-Loading a SavedModel needs no more: what restores values to objects stands in `restoring`.
+Loading a SavedModel imports this module alone; `restoring` restores values to objects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def stored_objects(reader: BundleReader) -> ObjectGraph:
     """The objects of a checkpoint.
 
     Raises:
-        DataLossError: it has none, or they are damaged.
+        DataLossError: the checkpoint has no object graph, or a damaged one.
     """
     where = index_path(reader.prefix)
     if OBJECT_GRAPH_KEY not in reader:
@@ -31,6 +31,6 @@ def stored_objects(reader: BundleReader) -> ObjectGraph:
 
 
 def stored_under(reader: BundleReader, prefix: str) -> dict[str, Any]:
-    """The values whose keys begin with `prefix`, by what comes after it."""
+    """The values whose keys begin with `prefix`, by the rest of their keys."""
     keys = [key for key in reader.keys() if key.startswith(f"{prefix}-")]  # noqa: SIM118 (no dict)
     return {key.removeprefix(prefix): np.array(reader.read(key)) for key in keys}

@@ -136,7 +136,7 @@ def form_of(
     def joined() -> Mapping[int, Region | None]:
         """The regions, including loops with the steps around them."""
         found = regions() if fused is None else fused
-        if not any(step.node.op.runs == "loop" for step in plan.steps):
+        if not has_loops:
             return found
         from pinnace.engine.codegen import looped  # and what makes tables of small plans
 

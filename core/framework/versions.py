@@ -10,8 +10,8 @@ def _installed() -> str:
     beside = list(Path(__file__).parents[2].glob("pinnace-*.dist-info"))
     if len(beside) == 1:
         return beside[0].name.removeprefix("pinnace-").removesuffix(".dist-info")
-    # Its metadata are elsewhere. What reads them can read mail and archives, and takes 15 ms to
-    # import, a fifth of a first call.
+    # Editable installs have their metadata elsewhere. Importing the module that finds and parses
+    # them takes 15 ms, a fifth of a first call.
     from importlib import metadata
 
     return metadata.version("pinnace")

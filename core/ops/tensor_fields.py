@@ -1,9 +1,9 @@
-"""Which field of a TensorProto has the values of a dtype."""
+"""The fields of a TensorProto that hold values, by dtype."""
 
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
 
-# The field of a TensorProto that holds values one by one; of other dtypes it is `int_val`.
+# The field of a TensorProto that holds single values, for dtypes other than those in `int_val`.
 VALUE_FIELDS: dict[DType, str] = {
     dtypes.float32: "float_val",
     dtypes.float64: "double_val",

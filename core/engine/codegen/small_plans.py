@@ -394,12 +394,13 @@ def _inside(plan: Plan, parts: Parts) -> list[Node]:
     ]
 
 
-def table_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan:
+def table_of(plan: Plan, arrays: Sequence[Array], *, may_be_alone: bool = True) -> SmallPlan:
     """A plan as one table, or as several of parts of the rows that threads share.
 
     Args:
         plan: the plan; see `SmallPlan`.
         arrays: arguments of a call; it is run once more with them, to record all shapes.
+        may_be_alone: whether one table for one thread is acceptable.
 
     Raises:
         UnsupportedError: a step has no statement, or there is too much work.
@@ -408,25 +409,25 @@ def table_of(plan: Plan, arrays: Sequence[Array]) -> SmallPlan:
     recorded = watched(plan, arrays)
     try:
         return SmallPlan.of_parts(plan, arrays, recorded)
-    except (UnsupportedError, CallError):
-        return SmallPlan(plan, recorded)
+    except (UnsupportedError, CallError) as error:  # the latter with a part of the rows alone
+        if not may_be_alone:
+            raise UnsupportedError(str(error)) from error
+    return SmallPlan(plan, recorded)
 
 
 def small_plan_of(
     plan: Plan, arrays: Sequence[Array], *, may_be_alone: bool = True
 ) -> SmallPlan | None:
-    """A plan as one table, or several for parts of the rows; None if it cannot be that.
+    """As `table_of`; None if the plan cannot be that, or has effects.
 
     Args:
         plan: the plan.
-        arrays: arguments of a call; it is run once more with them, to record all shapes.
-        may_be_alone: whether one table for one thread is acceptable.
+        arrays: see `table_of`.
+        may_be_alone: see `table_of`.
     """
     if not all(step.node.op.runs == "loop" or may_run_again(step.node) for step in plan.steps):
         return None
     try:
-        if may_be_alone:
-            return table_of(plan, arrays)
-        return SmallPlan.of_parts(plan, arrays, watched(plan, arrays))
+        return table_of(plan, arrays, may_be_alone=may_be_alone)
     except UnsupportedError:
         return None

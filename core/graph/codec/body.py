@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pinnace.ops.opdef import OpDef
     from pinnace.proto.node_def_pb2 import NodeDef
 
-    # The output arguments of a node, by name: of how many tensors each is.
+    # The name of each output argument of a node, and its number of tensors.
     Ranges: TypeAlias = tuple[tuple[str, int], ...]
 
 # The maximal length of a list argument with a count attribute.
@@ -113,7 +113,7 @@ class Body:
         # Names of the output arguments of a node, where its op does not define them.
         self._outputs: dict[str, Ranges] = {}
         self._uses: dict[str, dict[str, int]] | None = None
-        # A reference stands in several nodes, and is read when they are ordered, and when built.
+        # References are parsed once: several nodes have the same, each when ordered and when built.
         self._parsed: dict[str, Reference] = {}
 
     def decode(self, names: Iterable[str]) -> None:

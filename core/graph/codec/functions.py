@@ -76,7 +76,7 @@ class FunctionLibrary:
         self._instead = replaced_on_cpus(self._messages)
         self._ops = {message.name: message for message in ops}
         self._opaque: dict[str, OpDef] = {}
-        # What nodes with the same op and attributes become; see `Body`.
+        # Decoded ops, attributes and output specs, by the serialized form of nodes; see `Body`.
         self.alike: dict[object, Any] = {}
         self._refs: dict[str, FunctionRef] = {}
         self._graphs: dict[str, Graph] = {}

@@ -466,3 +466,46 @@ def test_each_step(name: str) -> None:
             each = one.shape[axis] // rows
             taken = np.arange(first * each, (first + some) * each)
             np.testing.assert_allclose(np.take(one, taken, axis), part, rtol=1e-5, atol=1e-6)
+
+
+SETTLED = {
+    "reshaped before": lambda x, w: (tf.reshape(x, [32, 64]), tf.zeros_like(x), w),
+    "a state": lambda x, w: (x, tf.zeros([32, 64]), w),
+    "an array": lambda x, w: (x + tf.ones([32, 64]), tf.zeros_like(x), w),
+    "weights of rows": lambda x, w: (tf.ones([8, 32]) @ x, tf.zeros([8, 64]), w),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("wide", [16, 512])  # layers that are little beside the loop, and a network
+@pytest.mark.parametrize("name", SETTLED)
+def test_a_batch_that_the_program_settles_is_searched_once(
+    name: str, wide: int, inside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[bool] = []
+    original = small_plans.small_plan_of
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        searches.append(True)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(small_plans, "small_plan_of", counted)
+    weights = [tf.Variable(normal(64, wide) / 8), tf.Variable(normal(wide, 64) / 16)]
+    rows = 8 if name == "weights of rows" else 32
+    again = tf.Variable(normal(64, 64) / 8)
+
+    def program(x: Any) -> Any:
+        x = tf.nn.relu(x @ weights[0]) @ weights[1]
+        x, state, recurrent = SETTLED[name](x, again)
+        for _ in tf.range(30):
+            state = tf.tanh(state @ recurrent + x)
+            state = tf.reshape(state, [rows, 64]) if inside else state
+        return state
+
+    x = tf.constant(normal(32, 64))
+    function = traced(program, x)
+    found = [flat(function(x)) for _ in range(4)]
+    assert len(searches) <= 1
+    for results in found[1:]:
+        np.testing.assert_array_equal(results, found[0])
+    np.testing.assert_allclose(found[0], by_steps(program, x), rtol=1e-4, atol=1e-5)
