@@ -1,11 +1,15 @@
 """What every test has: hypothesis profiles, and the mark of its folder."""
 
+import functools
 import gc
 import os
 import time
+import zlib
 from collections.abc import Generator
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -111,6 +115,25 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         if before is not None:
             setattr(function, _SETTINGS, before)
+
+
+@functools.cache
+def _generators(module: ModuleType) -> list[np.random.Generator]:
+    """The module's own generators, and those that functions it took from others draw from."""
+    found = {}
+    for value in list(vars(module).values()):
+        for one in (value, *getattr(value, "__globals__", {}).values()):
+            if isinstance(one, np.random.Generator):
+                found[id(one)] = one
+    return list(found.values())
+
+
+@pytest.fixture(autouse=True)
+def _numbers_are_the_tests_own(request: pytest.FixtureRequest) -> None:
+    """A module's generator gives a test the same numbers, whichever tests its worker ran before."""
+    for generator in _generators(request.module):
+        seed = zlib.crc32(request.node.nodeid.encode())
+        generator.bit_generator.state = type(generator.bit_generator)(seed).state
 
 
 @pytest.fixture(autouse=True)

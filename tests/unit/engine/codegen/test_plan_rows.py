@@ -353,7 +353,8 @@ def turned(  # noqa: C901 (one case after the other)
 @given(st.lists(st.sampled_from(KEEPING + MIXING), min_size=1, max_size=5), st.data())
 def test_drawn_loops(turns: list[str], data: st.DataObject) -> None:
     rows, steps, threads = (data.draw(st.integers(*ends)) for ends in ((8, 40), (1, 6), (1, 3)))
-    w = 0.4 * normal(8, 8)
+    random = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    w = random.normal(0.0, 0.4, (8, 8)).astype(np.float32)
 
     def program(x: Any, masks: Any) -> Any:
         xs = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(x, [1, 0, 2]))
@@ -370,7 +371,8 @@ def test_drawn_loops(turns: list[str], data: st.DataObject) -> None:
         _, h, kept = tf.while_loop(lambda i, *_: i < steps, turn, (0, state, kept))
         return h * 2.0, tf.transpose(kept.stack(), [1, 0, 2])
 
-    arguments = tf.constant(normal(rows, steps, 8)), tf.constant(RANDOM.random((rows, steps)) > 0.4)
+    numbers = random.standard_normal((rows, steps, 8)).astype(np.float32)
+    arguments = tf.constant(numbers), tf.constant(random.random((rows, steps)) > 0.4)
     before, team.size = team.size, lambda: threads
     try:
         function = traced(program, *arguments)
@@ -380,7 +382,10 @@ def test_drawn_loops(turns: list[str], data: st.DataObject) -> None:
     again = flat(function(*arguments))
     for one, other, wanted in zip(found, again, by_steps(program, *arguments), strict=True):
         np.testing.assert_array_equal(one, other)
-        np.testing.assert_allclose(one, wanted, rtol=2e-3, atol=1e-4 * np.abs(wanted).max())
+        # Steps may cancel all there is of a state (of equal rows, less their mean): roundings of
+        # its 0.1 are left, which may differ.
+        bound = 1e-4 * np.abs(wanted).max() + 1e-6
+        np.testing.assert_allclose(one, wanted, rtol=2e-3, atol=bound)
     assert set(turns).isdisjoint(MIXING) or not is_shared(function, *arguments)
 
 
