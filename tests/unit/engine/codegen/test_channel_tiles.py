@@ -13,7 +13,7 @@ from pinnace.engine.networks.fields import CLIP, PLUS, RECTIFY
 from pinnace.ops.kernels.precision import Array
 from support import numba_kernels
 
-pytest.importorskip("numba")
+vectors = pytest.importorskip("pinnace.engine.codegen.vectors", exc_type=ImportError)
 
 _ACCUMULATE = 1
 _TEXT = (
@@ -52,7 +52,7 @@ class Drawn(NamedTuple):
 def lines(draw: st.DrawFn) -> Drawn:
     down, along = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 3, 3, 4, 5, 5, 7, 7]))
     step, gap = draw(st.integers(1, 3)), draw(st.integers(1, 2))
-    windows, channels = draw(st.integers(1, 30)), draw(st.integers(1, 16))
+    windows, channels = draw(st.integers(1, 30)), draw(st.integers(1, vectors.LANES))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     x = random.standard_normal((down, (windows - 1) * step + (along - 1) * gap + 1, channels))
     filters = random.standard_normal((down, along, channels))
