@@ -21,7 +21,8 @@ _TILE = """
 """ + ladder(20, "{{{name}}}", {**BY_ROWS, "across": "width > WIDE", "one": ""}, "elif")
 _CALLS = {
     name: f"{name}(q[X], a_table, q[Y] + 4 * j, y_table, panel, 32, sections, q[SECTIONS], "
-    "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE], q[Z] + 4 * j, z_table)"
+    "q[LENGTH], 1, width, q[BIAS] + 4 * j, q[MODE] | PACKED, q[Z] + 4 * j, "
+    "z_table)"
     for name in ("half", "narrow", "wide", "eight", "four", "two", "across", "one")
 }
 _FETCHES = {

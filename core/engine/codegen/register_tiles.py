@@ -24,6 +24,7 @@ from pinnace.engine.codegen.vectors import (
     ACCUMULATE,
     ADD,
     LANES,
+    PACKED,
     ROWS,
     VECTORS,
     integer,
@@ -77,7 +78,8 @@ class Tile(ActivationWriter):
 
         Full tiles have no masks: on AMD's processors, masked loads from memory are half as fast or
         less (26 instead of 47 GB/s); without AVX-512, masks take two vector registers; masked
-        stores take tens of cycles on some processors; and masked loads occupy the multipliers.
+        stores take tens of cycles on some processors; and masked loads occupy the multipliers. So
+        the sums of other tiles have none either if b is packed in panels.
         """
         builder, columns = self.builder, arguments[10]
         whole, cut = (builder.append_basic_block(name) for name in ("whole", "cut"))
@@ -118,10 +120,13 @@ class Tile(ActivationWriter):
         section_table = builder.inttoptr(sections, _I64.as_pointer())
         rest = Rest(self, len(starts))
         before = builder.block
-        section, chunk, full, chain, inner, after, end, done = (
+        section, chunk, full, chain, after, end, done = (
             builder.append_basic_block(name)
-            for name in ("section", "chunk", "full", "chain", "k", "after", "end", "done")
+            for name in ("section", "chunk", "full", "chain", "after", "end", "done")
         )
+        # The loop over the terms of a chain: for each way of reading b.
+        ways = [[None] * self.vectors] if masks[0] is None else [masks, [None] * self.vectors]
+        inner = [builder.append_basic_block("k") for _ in ways]
         builder.branch(section)
         zero = integer(0)
 
@@ -153,22 +158,33 @@ class Tile(ActivationWriter):
         left, room = builder.sub(length, chunk_place[0]), builder.sub(integer(CHAIN), taken)
         some = builder.select(builder.icmp_signed("<", left, room), left, room)
         last = builder.add(chunk_place[0], some)
-        builder.branch(inner)
+        if len(inner) == 1:
+            builder.branch(inner[0])
+        else:
+            builder.cbranch(self.has(mode, PACKED), inner[1], inner[0])
 
-        builder.position_at_end(inner)
-        k, at = place = self._carried(chunk_place, chain)
-        b_at, *fetched = reading = self._carried(chunk_state[2:], chain)
-        sums = self._carried(sums, chain)
-        for address in fetched:
-            self.fetch(address)
-        made = self._multiplied(sums, a_rows, at, b_at, masks)
-        place_next = [builder.add(k, integer(1)), builder.add(at, a_step)]
-        reading_next = [builder.gep(b_at, [b_step])]
-        reading_next += [builder.add(address, ahead[1]) for address in fetched]
-        self.join([*place, *reading, *sums], [*place_next, *reading_next, *made], inner)
-        builder.cbranch(builder.icmp_signed("<", place_next[0], last), inner, after)
+        found: list[list[Any]] = []
+        for block, way in zip(inner, ways, strict=True):
+            builder.position_at_end(block)
+            k, at = place = self._carried(chunk_place, chain)
+            b_at, *fetched = reading = self._carried(chunk_state[2:], chain)
+            before_term = self._carried(sums, chain)
+            for address in fetched:
+                self.fetch(address)
+            with_term = self._multiplied(before_term, a_rows, at, b_at, way, masks)
+            next_ones = [builder.add(k, integer(1)), builder.add(at, a_step)]
+            next_ones += [builder.gep(b_at, [b_step])]
+            next_ones += [builder.add(address, ahead[1]) for address in fetched]
+            found.append([*next_ones, *with_term])
+            self.join([*place, *reading, *before_term], found[-1], block)
+            builder.cbranch(builder.icmp_signed("<", next_ones[0], last), block, after)
 
         builder.position_at_end(after)
+        behind = self._carried(found[0], inner[0])
+        for values, block in zip(found[1:], inner[1:], strict=True):
+            self.join(behind, values, block)
+        place_next, made = behind[:2], behind[-len(sums) :]
+        reading_next = behind[2 : -len(sums)]
         state = [builder.add(taken, some), others, *reading_next]
         self.join([*chunk_place, *chunk_state, *chunk_sums], [*place_next, *state, *made], after)
         builder.cbranch(builder.icmp_signed("<", place_next[0], length), chunk, end)
@@ -190,13 +206,19 @@ class Tile(ActivationWriter):
         return made
 
     def _multiplied(
-        self, sums: list[Any], a_rows: list[Any], at: Any, b_at: Any, masks: list[Any]
+        self,
+        sums: list[Any],
+        a_rows: list[Any],
+        at: Any,
+        b_at: Any,
+        b_masks: list[Any],
+        masks: list[Any],
     ) -> list[Any]:
         """The sums plus one more term each."""
         builder, vectors = self.builder, range(self.vectors)
         fma = self.function(f"llvm.fma.v{self.lanes}f32", self.vector, [self.vector] * 3)
         b_vectors = [
-            self.load(builder.gep(b_at, [integer(j * self.lanes)]), masks[j]) for j in vectors
+            self.load(builder.gep(b_at, [integer(j * self.lanes)]), b_masks[j]) for j in vectors
         ]
         made = []
         for i, row in enumerate(a_rows):

@@ -344,7 +344,7 @@ CORRELATE_CHANNELS = (
 MULTIPLY = """
 from pinnace.engine.codegen.register_tiles import EIGHT, WIDE
 from pinnace.engine.codegen.register_tiles import eight, four, move, one, two, wide
-from pinnace.engine.codegen.vectors import ROWS
+from pinnace.engine.codegen.vectors import PACKED, ROWS
 
 TABLE = types.Array(int64, 1, "C")
 
@@ -376,7 +376,7 @@ def kernel(q, t):
 """ + ladder(
     16,
     "{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
-    "init + 4 * j, mode, 0, 0)",
+    "init + 4 * j, mode | PACKED, 0, 0)",
     {
         "wide": "left >= ROWS",
         "eight": "left >= EIGHT",

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FLOAT, _I32, _I64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-# Bits of a tile's mode: add to what c holds; when the sums are complete, add another operand.
-# `activations` has the bits of the epilogue.
-ACCUMULATE, ADD = 1, 2
+# Bits of a tile's mode: add to what c holds; when the sums are complete, add another operand; whole
+# vectors of b may be read, also behind the last column. `activations` has the bits of the epilogue.
+ACCUMULATE, ADD, PACKED = 1, 2, 512
 
 
 def _features() -> set[str]:
@@ -120,14 +120,18 @@ class VectorWriter:
         for phi, value in zip(phis, values, strict=True):
             phi.add_incoming(value, block)
 
+    def has(self, mode: Any, bit: int) -> Any:
+        """Whether a bit of the mode is set."""
+        builder = self.builder
+        return builder.icmp_signed("!=", builder.and_(mode, integer(bit)), integer(0))
+
     def either(self, mode: Any, bit: int, yes: Any, no: Any) -> list[Any]:
         """The result of `yes` or `no`, as the bit of the mode selects."""
         builder = self.builder
         first, second, joined = (
             builder.append_basic_block(name) for name in ("yes", "no", "joined")
         )
-        flag = builder.icmp_signed("!=", builder.and_(mode, integer(bit)), integer(0))
-        builder.cbranch(flag, first, second)
+        builder.cbranch(self.has(mode, bit), first, second)
         builder.position_at_end(first)
         values = yes()
         first = builder.block  # another block, if the code has branches

@@ -251,7 +251,7 @@ from pinnace.engine.codegen.register_tiles import (
     eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
 )
 from pinnace.engine.codegen.scaled_rows import scale_rows
-from pinnace.engine.codegen.vectors import ROWS
+from pinnace.engine.codegen.vectors import PACKED, ROWS
 from pinnace.engine.codegen.winograd import multiply_places, transform_row
 
 TABLE = types.Array(int64, 1, "C")
