@@ -30,7 +30,7 @@ class CheckedTiers(Tiers):
         if isinstance(leased, SmallPlan):
             return Checked(self._check_of(leased), leased)
         if isinstance(leased, Workspace):
-            return Checked(self._check_of(leased.prepared.layout), leased)
+            return Checked(self._check_of(leased.layout), leased)
         return leased
 
     def give_back(self, leased: Leased) -> None:

@@ -333,7 +333,7 @@ class Observed:
         self, leased: Workspace | None, arrays: Sequence[Array], context: Any, looks: bool
     ) -> Any:
         recorder = self._recorder
-        layout = None if leased is None else leased.prepared.layout
+        layout = None if leased is None else leased.layout
         unit = Unit(self._plan, layout, self._standing)
         entered = perf_counter()
         unit, function = recorder.function(unit, looks=looks)

@@ -122,7 +122,7 @@ def _innermost(leased: Any) -> Any:
 
 def _layout_of(leased: Any) -> Layout | None:
     """The layout of the workspace that ran."""
-    return leased.prepared.layout if hasattr(leased, "prepared") else None
+    return leased.layout if hasattr(leased, "layout") else None
 
 
 class _StuckError(Exception):

@@ -41,7 +41,7 @@ def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing
     if leased is None:
         return Standing("plan", _why_nothing(plan, arrays))
     if isinstance(leased, Workspace):
-        if leased.prepared.layout.regions:
+        if leased.layout.regions:
             return Standing("compiled", "")
         reason = _why_pinned() or "no step has machine code of its own"
         return Standing("workspace", reason)

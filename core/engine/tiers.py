@@ -63,16 +63,18 @@ class Prepared:
 
     Attributes:
         uses: how often it was leased recently.
+        shared: the lease of all calls, if they need no buffers: the table, or an empty workspace.
         spare: workspaces that no call is using.
     """
 
-    __slots__ = ("layout", "small", "spare", "uses", "weights")
+    __slots__ = ("layout", "shared", "small", "spare", "uses", "weights")
 
     def __init__(
         self, layout: Layout, small: SmallPlan | None = None, weights: Weights | None = None
     ) -> None:
         self.layout = layout
         self.small = small
+        self.shared = small if small is not None or layout.slots else Workspace(layout)
         self.weights = weights
         self.uses = 0
         self.spare: list[Workspace] = []
@@ -82,17 +84,19 @@ class Workspace:
     """The buffers of one call.
 
     Args:
-        prepared: how the call runs.
+        layout: how the call runs.
+        owner: the pool that it returns to; None if it is empty, and shared by all calls.
 
     Attributes:
-        prepared: as given; unset while no call uses it: a spare one would keep its owner alive.
+        layout: as given.
+        owner: as given; None while no call uses it: a spare one would keep its owner alive.
     """
 
-    __slots__ = ("buffers", "prepared")
+    __slots__ = ("buffers", "layout", "owner")
 
-    def __init__(self, prepared: Prepared) -> None:
-        self.prepared = prepared
-        self.buffers = [np.empty(shape, dtype) for shape, dtype in prepared.layout.slots]
+    def __init__(self, layout: Layout, owner: Prepared | None = None) -> None:
+        self.layout, self.owner = layout, owner
+        self.buffers = [np.empty(shape, dtype) for shape, dtype in layout.slots]
 
     def run(
         self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
@@ -104,7 +108,7 @@ class Workspace:
             context: the run's context.
             looks: poll the stop flag between steps.
         """
-        layout = self.prepared.layout
+        layout = self.layout
         function = layout.looking if looks else layout.function
         if layout.has_products:
             with one_thread:
@@ -207,25 +211,24 @@ class Tiers:
         return True
 
     def _leased(self, prepared: Prepared) -> Leased:
-        if prepared.small is not None:
-            return prepared.small
+        if prepared.shared is not None:
+            return prepared.shared
         with self._lock:
             if prepared.spare:
                 workspace = prepared.spare.pop()
-                workspace.prepared = prepared
+                workspace.owner = prepared
                 return workspace
-        return Workspace(prepared)
+        return Workspace(prepared.layout, prepared)
 
     def give_back(self, leased: Leased) -> None:
         """End the lease of a call."""
-        if not isinstance(leased, Workspace):
+        if not isinstance(leased, Workspace) or leased.owner is None:
             return
-        prepared = leased.prepared
+        prepared = leased.owner
         with self._lock:
-            spare = prepared.spare
             if self._may_keep(prepared):
-                del leased.prepared
-                spare.append(leased)
+                leased.owner = None
+                prepared.spare.append(leased)
 
     def _may_keep(self, prepared: Prepared) -> bool:
         if not prepared.spare and len(self._tier.prepared) == 1:

@@ -132,6 +132,7 @@ class Network:
         self._kernel = kernels.function(fields.KERNEL)
         self._tensors = tensors
         self._sizes = sizes
+        self._shapes = [sizes[value] for value in part.outputs]
         given = part.inputs[:tensors]
         self.blocks = blocks_of(reader, given, team.size())
         self._block_sizes = BlockSizes(sizes, self.blocks) if self.blocks > 1 else sizes
@@ -140,7 +141,8 @@ class Network:
         first: dict[Value, int] = {}
         for number, value in enumerate(part.outputs):
             first.setdefault(reader.root(value), number)
-        self._same = [first[reader.root(value)] for value in part.outputs]
+        roots = [first[reader.root(value)] for value in part.outputs]
+        self._same = [(number, same) for number, same in enumerate(roots) if same != number]
         # Values that its layers do not read because they read their inputs instead.
         self.passed = frozenset(reader.passed)
         self._lookups = [
@@ -196,17 +198,18 @@ class Network:
     ) -> Sequence[Array]:
         given = [_readable(array) for array in inputs[: self._tensors]]
         variables = inputs[self._tensors :]
-        form = self._form_for(variables)
+        form = self._form
+        if form is None or not form.versions.are_those_of(variables):
+            form = self._form_for(variables)
         results = [
-            np.empty(self._sizes[value], np.float32) if out is None else out
-            for value, out in zip(self.cluster.outputs, outs, strict=True)
+            np.empty(shape, np.float32) if out is None else out
+            for shape, out in zip(self._shapes, outs, strict=True)
         ]
         self._run_form(form, inputs, (*given, *results), run)
-        if any(np.isnan(results[number]).any() for number in form.doubtful):
+        if form.doubtful and any(np.isnan(results[number]).any() for number in form.doubtful):
             self._run_form(self._exact_for(variables, form), inputs, (*given, *results), run)
-        for number, same in enumerate(self._same):
-            if same != number:
-                results[number][...] = results[same].reshape(results[number].shape)
+        for number, same in self._same:
+            results[number][...] = results[same].reshape(results[number].shape)
         return results
 
     def _run_form(
@@ -309,20 +312,19 @@ class Network:
 
     def _keep(self, workspace: _Workspace) -> None:
         kept = len(self._spare)
+        is_few = not kept or kept < max(_SPARE, team.size())
         fits = 4 * self._memory.size * kept <= _MOST_SPARE_BYTES
-        if workspace.form is self._form and kept < max(_SPARE, team.size()) and fits:
+        if workspace.form is self._form and is_few and fits:
             self._spare.append(workspace)
 
     def _form_for(self, variables: Sequence[Array]) -> _Form:
         """The table for the current versions of the variables."""
-        form = self._form
-        if form is None or not form.versions.are_those_of(variables):
-            versions = Versions(variables)
-            with self._lock, collector_paused():
-                form = self._form
-                if form is None or form.versions.key != versions.key:
-                    form = self._form = self._made(variables, versions)
-                    self._spare.clear()
+        versions = Versions(variables)
+        with self._lock, collector_paused():
+            form = self._form
+            if form is None or form.versions.key != versions.key:
+                form = self._form = self._made(variables, versions)
+                self._spare.clear()
         return form
 
     def _exact_for(self, variables: Sequence[Array], form: _Form) -> _Form:

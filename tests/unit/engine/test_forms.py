@@ -74,7 +74,7 @@ def kind_of(leased: Any) -> str:
     if leased is None:
         return PLAN
     if isinstance(leased, tiers.Workspace):
-        return REGIONS if leased.prepared.layout.regions else WORKSPACE
+        return REGIONS if leased.layout.regions else WORKSPACE
     return SMALL
 
 
