@@ -1,4 +1,4 @@
-"""The program of docs/howto/ray_serve.md answers as the model does."""
+"""The program of docs/howto/ray_serve.md returns the model's results."""
 
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engines
 pytest.importorskip("ray.serve")
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "ray_serve.md"
-# It prints what the server answered; Ray's logs go to the other stream.
+# It prints the server's response; Ray's logs go to stderr.
 ASK = """
 import json, socket, sys
 import httpx, ray
