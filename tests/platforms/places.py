@@ -155,7 +155,7 @@ def _pip() -> list[str]:
 
 
 def _for(target: Target, version: str) -> list[str]:
-    """Options of pip for wheels of another processor. Markers are still this interpreter's."""
+    """Options of pip for another processor's wheels; markers are still this interpreter's."""
     found = ["--python-version", version, "--implementation", "cp"]
     for abi in (f"cp{version.replace('.', '')}", "abi3", "none"):
         found += ["--abi", abi]
