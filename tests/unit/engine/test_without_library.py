@@ -58,7 +58,7 @@ def another_processor(folder: Path) -> None:
 REASONS = {
     "nothing": (nothing, "there is no library"),
     "damaged": (damaged, "is damaged"),
-    "another version": (another_version, "made by another pinnace"),
+    "another version": (another_version, "made by another version of pinnace"),
     "another processor": (another_processor, "needs never"),
 }
 

@@ -166,7 +166,7 @@ def test_another_system_and_another_layout_of_arrays_are_refused(
     with caplog.at_level(logging.WARNING, "pinnace"):
         assert reading.functions() == {}
     (record,) = caplog.records
-    wanted = "this is darwin" if what == "system" else "lays out arrays in another way"
+    wanted = "this is darwin" if what == "system" else "another layout of arrays"
     assert wanted in record.getMessage()
 
 

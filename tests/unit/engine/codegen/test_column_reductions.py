@@ -53,7 +53,7 @@ def test_any_neighbouring_axes(name: str, shape: tuple[int, ...], keep: bool) ->
         function = tf.function(f)
         plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
         if is_apart(shape, axes):
-            with pytest.raises(UnsupportedError, match="no neighbours"):
+            with pytest.raises(UnsupportedError, match="not adjacent"):
                 table_of(plan, [x])
             continue
         found, _ = table_of(plan, [x]).run([x], None)

@@ -611,11 +611,11 @@ def test_elementwise_loops(data: Any, most: int) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["return log(q[0])"], "no row: log"),
-        (["x = q[0] / 0", "q[0] = x", "return 0"], "a fraction among integers"),
-        (["return z"], "no value: z"),
-        (["for i, j in range(2):", "    q[0] = 3", "return 0"], "no row: for"),
-        (["with q:", "    pass"], "no row: with q"),
+        (["return log(q[0])"], "there is no row for log"),
+        (["x = q[0] / 0", "q[0] = x", "return 0"], "a float is stored in an integer array"),
+        (["return z"], "argument z has no value"),
+        (["for i, j in range(2):", "    q[0] = 3", "return 0"], "no row for the statement for"),
+        (["with q:", "    pass"], "there is no row for the statement with q"),
     ],
 )
 def test_what_has_no_row_is_said(lines: list[str], said: str) -> None:
