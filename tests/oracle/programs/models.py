@@ -121,7 +121,7 @@ def vocabulary(tf: Any, _: Any, folder: Any, words: Any) -> list[Any]:
 
 
 def gradient_of_branches(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
-    """The gradient of a condition: each branch has stand-ins for what only the other keeps."""
+    """The gradient of a condition, whose branches have placeholders for each other's values."""
 
     class Model(tf.Module):  # type: ignore[misc]
         @tf.function(input_signature=[tf.TensorSpec(a.shape, a.dtype) for a in (x, y)])
