@@ -1,4 +1,4 @@
-"""Sums, means and maxima over any neighbouring axes are statements of small plans."""
+"""Sums, means and maxima over any adjacent axes are statements of small plans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def neighbouring(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def is_apart(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether another axis that has a size lies between them."""
+    """Whether another axis longer than 1 is between them."""
     over = [axis for axis in axes if shape[axis] > 1]
     if not over:
         return False
