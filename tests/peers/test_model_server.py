@@ -257,7 +257,7 @@ def _bad_config(server: Server) -> None:
 
 
 def _reload(server: Server) -> None:
-    """One server looks at its file again, another does not: the first tells when it is time."""
+    """One server rereads its file, another does not: the first shows when it has been read."""
     config = server.folder / "changing.config"
     config.write_text(_config(half_plus_two=server.folder / "tf1"))
     flag = f"--model_config_file={config}"

@@ -115,7 +115,7 @@ def module_of(case: str) -> str:
 
 
 def export_all(cases: Path, words: list[str]) -> tuple[list[Verdict], list[str]]:
-    """Each case, exported and compared, said as it comes; and what TensorFlow does not answer."""
+    """Export and compare each case, with progress; also returns cases that TensorFlow refuses."""
     verdicts, unanswered = [], []
     file = cases.parent / "now.onnx"
     folders = [path.parent for path in cases.glob(f"*/{SETTINGS}")]

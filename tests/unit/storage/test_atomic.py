@@ -344,7 +344,7 @@ def test_with_a_journal_a_folder_is_overwritten_in_two_steps(old: Path) -> None:
 def test_an_overwrite_that_was_cut_short_is_finished_by_repair(
     old: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """Ends the program before each call that changes the disk; as if killed, nothing is undone."""
+    """End the program before each call that changes the disk, without clean-up, as if killed."""
     calls = 0
     dead = False
 

@@ -38,7 +38,7 @@ def test_a_part_keeps_to_its_ranges_and_covers_enough(
     if (tall, wide) == (height, width):
         return  # no part was found
     assert 0.25 <= tall * wide / (height * width) <= 0.75
-    # Sides are whole numbers, so the ratio is kept within a pixel.
+    # Sides are integers, so the ratio is kept within a pixel.
     assert 0.5 * (tall - 1) - 1 <= wide <= 2.0 * (tall + 1) + 1
     sides = np.array([height, width, height, width], np.float32)
     a, b, c, d = (box.reshape(4) * sides).astype(int).tolist()

@@ -46,5 +46,5 @@ def test_a_sum_of_many_short_rows_loses_little() -> None:
 def test_sums_over_the_first_axes(axes: int | list[int], keepdims: bool) -> None:
     x = np.random.default_rng(1).integers(-9, 9, (90, 100, 2, 5)).astype(np.float32)
     found = tf.reduce_sum(x, axes, keepdims=keepdims)
-    wanted = x.sum(tuple(np.atleast_1d(axes)), keepdims=keepdims)  # whole numbers: exact
+    wanted = x.sum(tuple(np.atleast_1d(axes)), keepdims=keepdims)  # integers: exact
     np.testing.assert_array_equal(found, wanted)
