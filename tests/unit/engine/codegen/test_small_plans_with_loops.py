@@ -287,7 +287,7 @@ def flips(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_last_of_a_sequence(rows: int) -> None:
-    """As TensorFlow writes recurrent layers, with the steps first; and with the rows first."""
+    """As TensorFlow writes recurrent layers, with the time axis first or the batch axis first."""
     first = built(tf.keras.layers.SimpleRNN(6, return_sequences=True), rows, 5, 4)
     w = tf.constant(normal(6, 3))
 

@@ -215,7 +215,7 @@ def test_totals_do_not_depend_on_threads_and_begin_anew(monkeypatch: pytest.Monk
 
 
 def test_many_rows_are_summed_in_parts() -> None:
-    """Of 200,000 numbers of one sign, added one by one, the last would lose seven bits and more."""
+    """In a sequential sum of 200,000 numbers of one sign, the last would lose seven bits."""
 
     @tf.function
     def f(x: Any) -> Any:
