@@ -42,7 +42,7 @@ _QUIET_S, _LEAST_QUIET_S = 0.6, 0.1
 
 @dataclass
 class Bounds:
-    """What an attack may cost.
+    """The permitted cost of an attack.
 
     Attributes:
         memory: megabytes at any time.

@@ -62,5 +62,5 @@ def test_the_program_of_the_page_answers_as_the_model_does(tmp_path: Path) -> No
     code, reply, unknown = json.loads(line.removeprefix("answer "))
     assert (code, unknown) == (200, 404)
     (wanted,) = tf.saved_model.load(str(MODEL)).signatures["serving_default"](x).values()
-    # What is compiled meanwhile sums in another order.
+    # Machine code sums in another order.
     np.testing.assert_allclose(reply["predictions"], wanted, rtol=1e-5, atol=1e-6)

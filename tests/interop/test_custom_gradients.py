@@ -20,7 +20,7 @@ import runpy, sys
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-# Who wrote the file, and who reads it.
+# The library that wrote the file, and the one that reads it.
 PAIRS = [
     ("tensorflow", "pinnace"),
     ("pinnace", "pinnace"),

@@ -17,8 +17,8 @@ CENSUS = tuple(Path(__file__).with_name("census.txt").read_text().split())
 
 @dataclass
 class Closest:
-    """What came closest to its tolerance, by op, what of it, and dtype: on another processor
-    TensorFlow's last digits are others.
+    """The comparisons closest to their tolerance, by op, kind and dtype: on another processor
+    TensorFlow's last digits differ.
 
     Args:
         found: the largest used fraction of the tolerance, and where.

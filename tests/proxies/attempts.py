@@ -17,7 +17,8 @@ SMUGGLED = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (
 )
 SWALLOWING = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n" % FORBIDDEN
 TAILS = {"whole": SMUGGLED, "swallowing": SWALLOWING}
-# So many bytes before it that it is read separately, after empty lines, which parsers skip.
+# The number of bytes before it that makes it a separate read, after empty lines, which parsers
+# skip.
 _LATE = {"late": b"\r\n" * 10000 + SMUGGLED, "late and swallowing": b"\r\n" * 40000 + SWALLOWING}
 
 _ENCODINGS = [

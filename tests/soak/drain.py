@@ -72,7 +72,7 @@ class Scale(tf.Module):
 
 @dataclass
 class Tally:
-    """What the clients saw.
+    """The results of the clients.
 
     Attributes:
         good: number of responses, by kind of client.

@@ -235,7 +235,7 @@ def test_shapes_that_change_in_a_loop_are_each_compared(monkeypatch: pytest.Monk
 
 
 def test_a_part_that_reads_variables_can_be_run_by_itself() -> None:
-    """It is run with inputs changed by one ulp."""
+    """The part is run with inputs changed by one ulp."""
     weights = tf.Variable(normal(512, 8))
     function = tf.function(lambda x: tf.nn.relu(tf.matmul(x, weights))).get_concrete_function(
         tf.TensorSpec([None, 512])

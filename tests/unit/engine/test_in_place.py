@@ -107,7 +107,7 @@ def test_what_nobody_else_has_is_written_into(kind: str) -> None:
 
 
 def test_an_iteration_may_still_need_what_was_there_before() -> None:
-    """It is read after the write, kept as a loop variable, seen through a view, and collected."""
+    """The old value is read after the write, is a loop variable, has a view, and is collected."""
 
     def body(i: Any, x: Any, old: Any, view: Any, total: Any, all_of: Any) -> Any:
         row = tf.fill([WIDTH], tf.cast(i, tf.float32))

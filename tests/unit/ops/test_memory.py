@@ -245,5 +245,5 @@ def test_the_last_memory_of_a_process_is_given_to_no_run(monkeypatch: pytest.Mon
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs glibc's heap")
 def test_memory_that_the_heap_keeps_is_given_back_for_a_run() -> None:
-    """In a process of its own: where arrays lie depends on what the heap has had before."""
+    """In a separate process, since addresses of arrays depend on the history of the heap."""
     run_fresh(KEPT_BY_THE_HEAP)

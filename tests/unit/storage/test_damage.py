@@ -120,7 +120,7 @@ def test_an_index_that_lies_under_a_right_checksum_is_one_error_or_read(
 
 
 def test_the_forged_checksum_is_accepted(tmp_path: Path) -> None:
-    """So the test above reaches the code after the check."""
+    """This shows that the test above reaches the code after the check."""
     _copy("dtypes", tmp_path)
     path = tmp_path / "dtypes.index"
     content = bytearray(path.read_bytes())

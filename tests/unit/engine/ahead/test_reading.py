@@ -116,8 +116,14 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
     (no_library, "native.so"),
     (lambda folder: (folder / "native.so").unlink(), "No such file"),
     (lambda folder: (folder / table.FILE).write_bytes(b"{"), "kernels.json is damaged"),
-    (lambda folder: told(folder, lambda one: one.update(kernels="0")), "by another pinnace"),
-    (lambda folder: told(folder, lambda one: one.update(format=1)), "by another pinnace"),
+    (
+        lambda folder: told(folder, lambda one: one.update(kernels="0")),
+        "by another version of pinnace",
+    ),
+    (
+        lambda folder: told(folder, lambda one: one.update(format=1)),
+        "by another version of pinnace",
+    ),
     (lambda folder: told(folder, lambda one: one.pop("libraries")), "kernels.json is damaged"),
     (lambda folder: told(folder, lambda one: one.update(libraries=[{}])), "is damaged"),
     (lambda folder: told(folder, lambda one: one.update(libraries=[])), "there are none"),
@@ -186,8 +192,14 @@ def test_a_library_is_used_where_no_sources_are() -> None:
 ALONE: list[tuple[Callable[[Path], object], str]] = [
     (shutil.rmtree, f"there is no library; {reading.COMPILE} makes one"),
     (changed, "native.so is damaged; pip install --force-reinstall --no-deps pinnace restores it"),
-    (lambda folder: told(folder, lambda one: one.update(pinnace="0")), "by another pinnace (0);"),
-    (lambda folder: told(folder, lambda one: one.update(format=1)), "by another pinnace"),
+    (
+        lambda folder: told(folder, lambda one: one.update(pinnace="0")),
+        "by another version of pinnace (0);",
+    ),
+    (
+        lambda folder: told(folder, lambda one: one.update(format=1)),
+        "by another version of pinnace",
+    ),
     (lambda folder: told(folder, no_symbol), "pinnace_of_no_kernel"),
     (
         lambda folder: told(

@@ -176,7 +176,7 @@ def predicted(forest: Forest, x: np.ndarray) -> np.ndarray:
 def check(forest: Forest, x: np.ndarray) -> None:
     wanted = expected(forest, x)
     np.testing.assert_array_equal(predicted(forest, x), wanted)
-    forest.__dict__["_words"] = None  # by descending
+    forest.__dict__["_words"] = None  # by walking the trees
     np.testing.assert_array_equal(predicted(forest, x), wanted)
     forest.__dict__["_steps"] = None  # by the kernel for any forest
     np.testing.assert_array_equal(predicted(forest, x), wanted)
