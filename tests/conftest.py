@@ -1,4 +1,4 @@
-"""What every test has: hypothesis profiles, and the mark of its folder."""
+"""Shared by all tests: hypothesis profiles, and the marks of folders."""
 
 import functools
 import gc
@@ -19,12 +19,12 @@ from pinnace.engine import rejections
 from pinnace.framework import tracebacks
 from pinnace.ops.random.seeds import global_seed, set_seed
 
-# When `tools/quick.py` wants to be done; for the workers, too, but not for what tests start.
+# The end time of `tools/quick.py`; for the workers, too, but not for processes that tests start.
 _UNTIL = float(os.environ.get("PINNACE_TESTS_UNTIL", "inf"))
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.pop("PINNACE_TESTS_UNTIL", None)
 
-# Whoever reads a failure here wants the library's lines.
+# A failure should show the library's lines.
 tracebacks.disable_traceback_filtering()
 
 TESTS = Path(__file__).parent
@@ -51,7 +51,7 @@ settings.load_profile("fast")  # --hypothesis-profile=deep wins over this
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import nothing of a folder whose mark `-m` leaves out, as it does if nothing is asked for."""
+    """Do not import folders whose mark `-m` deselects, as it does by default."""
     if collection_path.parent == TESTS and collection_path.name in MARKED_FOLDERS:
         terms = config.getoption("markexpr").split(" and ")
         return True if f"not {collection_path.name}" in terms else None
@@ -60,9 +60,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for garbage among what tests make, not each time through all that was collected.
+    """Run the garbage collector on the objects of tests, not on those of collection.
 
-    Collecting makes next to none, and to look for it was a quarter of its time.
+    Collection makes almost no garbage, and searching for it was a quarter of its time.
     """
     gc.disable()
     try:
@@ -75,7 +75,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the folders that `make` has targets for, before `-m` chooses among them."""
+    """Mark the tests of folders with a `make` target, before `-m` selects among them."""
     for item in items:
         if item.path.is_relative_to(TESTS):
             folder = item.path.relative_to(TESTS).parts[0]
@@ -85,13 +85,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """`make quick` has an end: what did not run before it is skipped, and counted as such."""
+    """`make quick` has a time limit: tests that did not run before it are skipped."""
     if time.time() > _UNTIL:
         pytest.skip("no time left; make test runs it")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """See `slow_tests`; with xdist, in the process that all reports come to."""
+    """See `slow_tests`; with xdist, in the process that gets all reports."""
     slow_tests.note(report)
 
 
@@ -105,8 +105,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Leave the settings of a parametrised test as they were.
 
-    Hypothesis' plugin wraps them once more for each set of parameters, and looks through all the
-    wraps for a database where there is none (in CI): after 900 of them that is too deep.
+    Hypothesis' plugin wraps them again for each set of parameters, and searches all the wrappers
+    for a database if there is none (in CI): after 900 of them the recursion is too deep.
     """
     function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
     before = getattr(function, _SETTINGS, None)
@@ -138,7 +138,7 @@ def _numbers_are_the_tests_own(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_seed_is_left() -> Generator[None, None, None]:
-    """Take back a global seed that a test set: the next one may draw numbers with its own."""
+    """Undo a global seed that a test set, since the next one may draw numbers with its own."""
     yield
     if global_seed() is not None:
         set_seed(None)
@@ -146,9 +146,9 @@ def _no_seed_is_left() -> Generator[None, None, None]:
 
 @pytest.fixture(autouse=True)
 def _no_table_is_rejected(request: pytest.FixtureRequest) -> Generator[None, None, None]:
-    """Fail a test in which a table was rejected: its answers are right, so nothing else tells.
+    """Fail a test in which a table was rejected: its results are right, so nothing else shows it.
 
-    The engine's tests put faults into tables, and look at rejections themselves.
+    The engine's tests inject faults into tables, and check rejections themselves.
     """
     before = rejections.count()
     yield
@@ -159,7 +159,7 @@ def _no_table_is_rejected(request: pytest.FixtureRequest) -> Generator[None, Non
 
 @pytest.fixture(autouse=True)
 def _no_restoration_is_told_later() -> Generator[None, None, None]:
-    """What a test left unrestored is not logged in the next one, when it is collected."""
+    """Do not log unrestored values of a test in the next one, when they are garbage-collected."""
     yield
     for one in list(restoring._OPEN):
         one.expect_partial()
@@ -167,7 +167,7 @@ def _no_restoration_is_told_later() -> Generator[None, None, None]:
 
 @pytest.fixture(scope="session")
 def tensorflow_python() -> str:
-    """The interpreter that has TensorFlow; `make oracle` and `make interop` make it and name it."""
+    """The interpreter with TensorFlow, which `make oracle` and `make interop` create."""
     path = os.environ.get("PINNACE_TF_PYTHON")
     if not path:
         pytest.fail("PINNACE_TF_PYTHON is not set. Try: make oracle, or make interop")

@@ -1,8 +1,8 @@
-"""Which tests are slow: those that `make durations` saw take more than two seconds.
+"""The slow tests: those for which `make durations` measured more than two seconds.
 
 `tests/slow.txt` has a line for each: the seconds of its longest case, and its name without
-parameters; or the name of a file, whose fixture takes more than ten. What is in the list gets the
-mark `slow`, so that `make test` stays a habit. `make slow` runs them, and CI at least once a week.
+parameters; or the name of a file, whose fixture takes more than ten. Tests in the list get the mark
+`slow`, so that `make test` stays fast. `make slow` runs them, and CI at least once a week.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def mark(items: list[pytest.Item]) -> None:
 
 
 def note(report: pytest.TestReport) -> None:
-    """Keep how long a case took; a fixture that takes long is its file's."""
+    """Record the time of a case; a slow fixture counts for its file."""
     if report.when == "call":
         name = function_of(report.nodeid)
     elif report.when == "setup" and report.duration > FIXTURE_LIMIT_S:
@@ -59,7 +59,7 @@ def note(report: pytest.TestReport) -> None:
 
 
 def record() -> None:
-    """Write the list anew, of what was run; nothing where it is not asked for."""
+    """Rewrite the list for the tests that ran, if requested."""
     if not _RECORDS or not _longest:
         return
     slow = {name: seconds for name, seconds in listed().items() if name not in _longest}

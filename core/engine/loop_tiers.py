@@ -203,7 +203,7 @@ class LoopTiers:
         if self._has_failed:
             return "the loop's table failed: see the log"
         if self._test is None:
-            return "it has not begun"
+            return "it has not started"
         if self._loop is None and not self._has_tables:
             return "neither a loop over scalars nor a recurrence that has statements"
         return ""

@@ -405,7 +405,7 @@ def _iteration(tiers: Tiers, values: Sequence[Array] | None = None) -> Callable[
     if run is not plan.run:  # an iteration with regions in it
         unit = Unit(plan, None, Standing("compiled", ""))
         return lambda arrays, context: recorder.whole(unit, lambda: run(arrays, context))
-    reason = "part of a run: the loop or branch around it is compiled, or it is not"
+    reason = "its loop or branch is compiled as a whole, or not at all"
     unit, function = recorder.function(Unit(plan, None, Standing("plan", reason)), looks=False)
     return lambda arrays, context: recorder.run(unit, lambda: function(arrays, context))
 

@@ -166,7 +166,7 @@ class _Rest:
         """
         steps = self._plan.steps
         if self._place not in self._fused and _has_effects(steps[self._place].node):
-            raise _StuckError("the step that failed may have had its effect")
+            raise _StuckError("the failed step may have had its side effect")
         for place in range(self._place, len(steps)):
             outputs = steps[place].node.outputs
             if not outputs or any(value not in self._values for value in outputs):
@@ -192,9 +192,9 @@ class _Rest:
                 continue
             place = pending.pop()
             if place < self._place and node.op.effect not in {None, "read"}:
-                raise _StuckError("an effect would happen twice")
+                raise _StuckError("a side effect would happen twice")
             if place < self._place and node.op.effect == "read" and self._has_written(place):
-                raise _StuckError("a variable has another value by now")
+                raise _StuckError("a variable has been changed in the meantime")
             arrays = [self._of(value) for value in node.inputs]
             try:
                 made = run_node(node, arrays, self._context)

@@ -43,7 +43,7 @@ def standing_of(plan: Plan, arrays: Sequence[Array], leased: object) -> Standing
     if isinstance(leased, Workspace):
         if leased.layout.regions:
             return Standing("compiled", "")
-        reason = _why_pinned() or "no step has machine code of its own"
+        reason = _why_pinned() or "no steps form a region with machine code"
         return Standing("workspace", reason)
     if hasattr(leased, "leased"):  # the lease that is compared or poisoned
         return standing_of(plan, arrays, leased.leased)
@@ -57,9 +57,9 @@ def _why_nothing(plan: Plan, arrays: Sequence[Array]) -> str:
     if plan.tiers.has_failed:
         return "a faster form raised an error that the plan does not: see the log"
     if not plan.tiers.is_worthwhile:
-        return "too short a plan: memory and tables would bring nothing"
+        return "the plan is too short to gain from reused memory or tables"
     if plan.tiers.has_given_up(arrays):
-        return "no result is large enough for memory of its own, and nothing multiplies"
+        return "no result is large enough for reused memory, and there is no product"
     return "other argument shapes are more frequent, and forms are limited"
 
 
@@ -80,16 +80,16 @@ def why_alone(node: Node, layout: Layout) -> str:
     """
     op = node.op
     if op.effect is not None or op.wants_ctx:
-        return "has effects, or runs functions"
+        return "it has side effects, or runs functions"
     if op.view is not None or op.shape_query:
-        return "no arithmetic: a view or a shape"
+        return "it computes nothing: a view or a shape"
     if not all(value in layout.known for value in node.outputs):
         return "its shape is not known before the run"
     odd = [value.dtype for value in node.outputs if value.dtype is not dtypes.float32]
     if odd:
-        return f"{odd[0].name}: regions are of float32"
+        return f"its dtype is {odd[0].name}, and regions compute in float32"
     if op.product:
-        return "a kernel of its own: what it multiplies changes, or no region took it"
+        return "a separate kernel: its operands change, or it fits no region"
     if op.fuse is None:
-        return "a kernel of its own: it has no elementwise expression"
-    return "no neighbour to fuse it with, or too few elements"
+        return "a separate kernel: it has no elementwise expression"
+    return "there is no neighbour to fuse it with, or too few elements"

@@ -83,7 +83,7 @@ class Profile:
         )
         found = [sums, *self._networks()]
         found += [
-            f"not used, for its first results differed: {bad.kind} of {bad.function}: "
+            f"not used, since it failed or its results differed: {bad.kind} of {bad.function}: "
             f"{bad.difference}"
             for bad in self.rejections
         ]

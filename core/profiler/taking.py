@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def profile(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Profile:
     """The profile of `function(*args, **kwargs)`, called once.
 
-    A function that was called a few times before is at its fastest: its first call traces it, and
-    the first calls with a set of shapes make its form.
+    Call the function once before: its first call traces it, and the first call with a set of
+    shapes makes their form.
 
     Args:
         function: a `function`, a model, a signature, or anything that calls ops.

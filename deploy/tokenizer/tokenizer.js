@@ -1,4 +1,4 @@
-// Texts to the numbers that a model takes, as a `.tokenizer.json` file says.
+// Converts texts to the numbers that a model takes, as described by a `.tokenizer.json` file.
 //
 // `pinnace export --cut-strings` wrote the JSON, and this file beside it: an ES module without
 // dependencies, for browsers and Node; copy it to where the model runs. `tokenizer.py` does the same.
@@ -9,19 +9,19 @@
 //   for (const [name, t] of Object.entries(numbers)) feeds[name] = new ort.Tensor(t.type, t.data, t.dims);
 //
 // Strings are bytes inside, as in TensorFlow: a JavaScript string with a character per byte. Text is
-// UTF-8; a byte that is not of UTF-8 is, in JSON and where letters are looked at, the character U+DC00
+// UTF-8; in JSON and in operations on characters, a byte that is not valid UTF-8 is the character U+DC00
 // plus that byte. Elements of int64 are BigInt.
 
 const FORMAT = "pinnace.tokenizer";
 const VERSION = 1;
-const MOST = 1 << 26; // elements of one tensor: more come from numbers that are wrong
+const MOST = 1 << 26; // elements of one tensor: more result from invalid numbers
 const SPACE = " \t\n\v\f\r";
 const ARRAYS = {
   int32: Int32Array, int64: BigInt64Array, uint8: Uint8Array, float32: Float32Array,
   float64: Float64Array, bool: Uint8Array,
 };
 
-/** The file is not one of these, or the inputs are not what it asks for. */
+/** The file is not a tokenizer, or the inputs do not fit it. */
 export class TokenizerError extends Error {}
 
 function fail(message) {
@@ -30,7 +30,7 @@ function fail(message) {
 
 // Strings: bytes, code points, text.
 
-/** The code points of bytes, each `[code, first byte, bytes]`; -1 for what is not UTF-8. */
+/** The code points of bytes, each `[code, first byte, bytes]`; -1 for bytes that are not UTF-8. */
 function decoded(bytes) {
   const found = [];
   for (let at = 0; at < bytes.length; ) {
@@ -93,7 +93,7 @@ function bytesOf(text) {
   return out;
 }
 
-/** Without these letters at the ends. */
+/** The text without these letters at its ends. */
 function stripped(bytes, atStart, atEnd) {
   let [from, to] = [0, bytes.length];
   while (atStart && from < to && SPACE.includes(bytes[from])) from += 1;
@@ -108,7 +108,7 @@ const vector = (dtype, data) => tensor(dtype, [data.length], data);
 const strings = (data, shape) => tensor("string", shape ?? [data.length], data);
 const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
 const numberOf = (x) => Number(x.data[0]);
-/** A count or place as an element. */
+/** A count or index as an element. */
 const integer = (dtype, n) => (dtype === "int64" ? BigInt(n) : n);
 
 function sizeOf(shape) {
@@ -117,7 +117,7 @@ function sizeOf(shape) {
   return count;
 }
 
-/** An integer as its type holds it. */
+/** An integer, wrapped around to its type. */
 function wrapped(dtype, value) {
   if (dtype === "int64") return BigInt.asIntN(64, value);
   if (dtype === "int32") return value | 0;
@@ -171,7 +171,7 @@ function given(name, nested, wanted) {
   return tensor(wanted.dtype, shape, data);
 }
 
-/** A program of strings; its argument is the content of the JSON file. */
+/** A tokenizer; its argument is the content of the JSON file. */
 export class Tokenizer {
   constructor(document) {
     if (document.format !== FORMAT || document.version !== VERSION) {
@@ -190,7 +190,7 @@ export class Tokenizer {
     });
   }
 
-  /** The model's inputs, `{ name: { type, data, dims } }`, for strings (or lists in lists) by name. */
+  /** The model's inputs, `{ name: { type, data, dims } }`, for strings (or nested lists) by name. */
   run(inputs) {
     const names = (one) => Object.keys(one).sort().join(", ");
     if (names(inputs) !== names(this.inputs)) {
@@ -225,7 +225,7 @@ function define(steps) {
 
 const mapped = (x, change) => tensor(x.dtype, x.shape, x.data.map(change));
 
-/** Where each code point begins, and the end. */
+/** The byte offset of each code point, and the end. */
 function starts(item) {
   const found = [];
   for (let i = 0; i < item.length; i += 1) if ((item.charCodeAt(i) & 0xc0) !== 0x80) found.push(i);
@@ -236,7 +236,7 @@ function part(item, begin, count, unit) {
   const at = unit === "BYTE" ? Array.from({ length: item.length + 1 }, (_, i) => i) : starts(item);
   const size = at.length - 1;
   if (begin < -size || begin > size || (count < 0 && begin < 0 && unit !== "BYTE")) {
-    fail(`substr: ${begin}, ${count} are no part of "${textOf(item)}"`);
+    fail(`substr: position ${begin} is out of range for "${textOf(item)}"`);
   }
   const first = begin < 0 ? begin + size : begin;
   if (count < 0 && unit === "BYTE") return item.slice(first);
@@ -267,7 +267,7 @@ function parts(item, between, most) {
   return found;
 }
 
-/** The parts of a sparse tensor: places, values, shape. */
+/** The components of a sparse tensor: indices, values, shape. */
 function pieces(rows) {
   const places = rows.flatMap((row, i) => row.flatMap((_, j) => [BigInt(i), BigInt(j)]));
   const longest = rows.reduce((most, row) => Math.max(most, row.length), 0);
@@ -278,15 +278,15 @@ function pieces(rows) {
   ];
 }
 
-/** Code points, and at which byte each begins. */
+/** Code points, and the byte at which each begins. */
 function points(item, step) {
   const found = [];
   for (const [code, at] of decoded(item)) {
     const control = step.controls && code >= 0 && code < 32;
-    // As of TensorFlow's two ops: the other replaces control characters where it is strict.
+    // As in TensorFlow's two ops: in strict mode the other one replaces control characters.
     const refused = step.errors === "strict" && (code < 0 || step.op === "recode");
     if (code >= 0 && !control) found.push([code, at]);
-    else if (refused) fail(`${step.op}: "${textOf(item)}" is not what it must be`);
+    else if (refused) fail(`${step.op}: "${textOf(item)}" is not valid UTF-8, or has a control character`);
     else if (step.errors !== "ignore") found.push([step.replacement, at]);
   }
   return found;
@@ -296,7 +296,7 @@ function letters(codes, step) {
   let out = "";
   for (const code of codes) {
     if (code >= 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)) out += encoded(code);
-    else if (step.errors === "strict") fail(`encode: ${code} is no code point`);
+    else if (step.errors === "strict") fail(`encode: ${code} is not a code point`);
     else if (step.errors === "replace") out += encoded(step.replacement);
   }
   return out;
@@ -307,7 +307,7 @@ function endsOf(splits, count, who) {
   const ends = splits.data.map(Number);
   const rise = ends.every((end, i) => i === 0 || end >= ends[i - 1]);
   if (ends.length && (ends[0] !== 0 || ends[ends.length - 1] !== count || !rise)) {
-    fail(`${who}: splits do not fit`);
+    fail(`${who}: row splits do not fit the values`);
   }
   return ends;
 }
@@ -370,7 +370,7 @@ define({
     ];
   },
   encode: (step, x, splits) => {
-    if (!splits.data.length) fail("encode: splits do not fit");
+    if (!splits.data.length) fail("encode: row splits do not fit the values");
     const rows = slices(x.data, endsOf(splits, x.data.length, "encode"));
     return strings(rows.map((row) => letters(row, step)));
   },
@@ -434,17 +434,17 @@ define({
 
 const strides = (shape) => shape.map((_, axis) => product(shape.slice(axis + 1)));
 const upTo = (count, by = 1) => Array.from({ length: count }, (_, i) => i * by);
-/** How far each index of each axis moves. */
+/** The strides of each axis's indices. */
 const movesOf = (shape) => strides(shape).map((stride, axis) => upTo(shape[axis], stride));
 
-/** Where elements are, given how far each index of each axis moves. */
+/** The offsets of elements, given the strides of each axis's indices. */
 function offsets(axes) {
   let found = [0];
   for (const steps of axes) found = found.flatMap((offset) => steps.map((step) => offset + step));
   return found;
 }
 
-/** The shape that all are broadcast to, and their elements there. */
+/** The broadcast shape of all, and their elements in it. */
 function spread(...xs) {
   const rank = Math.max(...xs.map((x) => x.shape.length));
   const shapes = xs.map((x) => [...Array(rank - x.shape.length).fill(1), ...x.shape]);
@@ -464,7 +464,7 @@ function spread(...xs) {
   return [sizes, columns];
 }
 
-/** What is reduced to each element, and the shape of these. */
+/** The values that are reduced to each element, and the shape of the result. */
 function rowsOf(step, x) {
   const moves = movesOf(x.shape);
   const within = offsets(step.axes.map((axis) => moves[axis]));
@@ -532,7 +532,7 @@ function concat(step, ...xs) {
   return tensor(xs[0].dtype, [...first.slice(0, axis), size, ...first.slice(axis + 1)], data);
 }
 
-/** The indices that start:stop:step takes of an axis. */
+/** The indices of an axis that start:stop:step selects. */
 function taken(size, [start, stop, step]) {
   const by = step ?? 1;
   const [least, most] = by > 0 ? [0, size] : [-1, size - 1];
@@ -544,7 +544,7 @@ function taken(size, [start, stop, step]) {
   return found;
 }
 
-/** How many of a sorted row are less than a value, or at most it. */
+/** The number of elements of a sorted row that are less than a value, or at most it. */
 function before(row, value, orEqual) {
   let [low, high] = [0, row.length];
   while (low < high) {
@@ -591,7 +591,7 @@ function nestedOf(step, given) {
   return found;
 }
 
-/** Rows of different length, filled up or cut off. */
+/** Rows of different lengths, padded or truncated. */
 function toDense(step, sizes, values, filler, ...given) {
   const nested = nestedOf(step, given);
   const inner = values.shape.slice(1);
@@ -756,7 +756,7 @@ define({
   to_dense: toDense,
 });
 
-// Expressions: trees become the engine's own.
+// Regular expressions: trees become the engine's own syntax.
 
 const PLACES = {
   start: "^", end: "$", line_start: "(?<![^\\n])", line_end: "(?![^\\n])", word: "\\b",
@@ -778,7 +778,7 @@ export function expression(tree) {
   return `(?:${expression(tree.repeat)}){${Number(tree.min)},${high}}${tree.lazy ? "?" : ""}`;
 }
 
-/** As RE2 does: no empty match stands right behind another match. */
+/** As in RE2: no empty match right after another match. */
 function replaced(step, wanted, item) {
   const text = textOf(item);
   let out = "";
@@ -831,7 +831,7 @@ function mixed(value) {
   return x ^ (x >> 47n);
 }
 
-/** Two words to one. */
+/** Hashes two words to one. */
 function two(u, v, factor) {
   const a = mixed(word64(u ^ v) * factor);
   return word64(mixed(word64(v ^ a) * factor) * factor);

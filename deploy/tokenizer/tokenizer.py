@@ -249,7 +249,7 @@ def _part(item: bytes, begin: int, count: int, unit: str) -> bytes:
     at = range(len(item) + 1) if unit == "BYTE" else _starts(item)
     size = len(at) - 1
     if not -size <= begin <= size or (count < 0 and begin < 0 and unit != "BYTE"):
-        raise TokenizerError(f"substr: {begin}, {count} are no part of {item!r}")
+        raise TokenizerError(f"substr: position {begin} is out of range for {item!r}")
     begin += size if begin < 0 else 0
     if count < 0 and unit == "BYTE":
         return item[begin:]
@@ -353,7 +353,7 @@ def _points(item: bytes, step: dict[str, Any]) -> list[tuple[int, int]]:
 def _encode(step: dict[str, Any], points: Tensor, splits: Tensor) -> Tensor:
     ends = splits.data
     if not ends or ends[0] != 0 or ends[-1] != len(points.data) or ends != sorted(ends):
-        raise TokenizerError("encode: splits do not fit")
+        raise TokenizerError("encode: row splits do not fit the values")
     return _strings(_letters(points.data[a:b], step) for a, b in pairwise(ends))
 
 
@@ -362,7 +362,7 @@ def _letters(points: Iterable[int], step: dict[str, Any]) -> bytes:
     for point in points:
         if not 0 <= point <= 0x10FFFF or 0xD800 <= point < 0xE000:
             if step["errors"] == "strict":
-                raise TokenizerError(f"encode: {point} is no code point")
+                raise TokenizerError(f"encode: {point} is not a code point")
             if step["errors"] == "ignore":
                 continue
             point = step["replacement"]
@@ -379,7 +379,7 @@ def _recode(step: dict[str, Any], x: Tensor) -> Tensor:
 def _ngrams(step: dict[str, Any], x: Tensor, splits: Tensor) -> tuple[Tensor, Tensor]:
     ends = splits.data
     if ends and (ends[0] != 0 or ends[-1] != len(x.data) or ends != sorted(ends)):
-        raise TokenizerError("ngrams: splits do not fit")
+        raise TokenizerError("ngrams: row splits do not fit the values")
     if not x.data:
         return _strings([]), splits._replace(data=[0] * len(ends))
     between, left, right = (bytes_of(step[name]) for name in ("separator", "left", "right"))

@@ -1,4 +1,4 @@
-// What is drawn goes to the model at each stroke; nothing leaves the page.
+// The drawing is sent to the model after each stroke; nothing leaves the page.
 import * as ort from "./model/ort/ort.wasm.min.mjs";
 
 const SIDE = 8; // pixels of the model's image
@@ -17,7 +17,7 @@ const [input] = session.inputNames;
 const [output] = session.outputNames;
 answer.textContent = "Draw.";
 
-/** Means of squares of the board: 8 × 8 values from 0 to 16. */
+/** The mean of each square block of the board: 8 × 8 values from 0 to 16. */
 function image() {
   const { data, width } = pen.getImageData(0, 0, board.width, board.height);
   const step = board.width / SIDE;

@@ -27,7 +27,7 @@
     nodesIn[n] = isGroup(n) ? inside[n].reduce((sum, one) => sum + nodesIn[one], 0) : 1;
   });
 
-  // What is open.
+  // Open groups.
   const opened = new Set([ROOT]);
   const openSome = () => {
     let count = inside[ROOT].length;
@@ -67,7 +67,7 @@
     const name = box.label.replace(/_\d+$/, "") === box.op ? [] : [cut(box.label, 38)];
     return [cut(box.op, 34), ...name, ...more];
   };
-  const place = new Map(); // box or place -> {x, y, w, h}, relative to its group
+  const place = new Map(); // box or waypoint -> {x, y, w, h}, relative to its group
   const measure = (n) => {
     if (isGroup(n) && opened.has(n)) return arrange(n);
     const words = wordsOf(n);
@@ -76,7 +76,7 @@
     return { w, h: 12 + LINE * words.length };
   };
 
-  // Rows to places: each row as near as its order allows to what it is linked to.
+  // Positions in rows: each box as close to its neighbours in the graph as the order of its row allows.
   const spread = (wanted, sizes, weights) => {
     const blocks = [];
     let offset = 0;
@@ -161,7 +161,7 @@
 
   // Drawing.
   const stage = $("stage"), view = $("view");
-  const at = new Map(); // box -> absolute place
+  const at = new Map(); // box -> absolute position
   let lines = [], chosen = null, marks = new Set(), scale = 1, panX = 0, panY = 0;
   const make = (tag, attributes, parent, text) => {
     const one = document.createElementNS(SVG, tag);
@@ -232,7 +232,7 @@
       line.turned = A.y > B.y;
       const ways = [P.groups[up[k - 1]].route.get(`${up[k]} ${down[k]}`)];
       if (!line.turned) {
-        // Through the groups around both ends, down their own rows.
+        // Through the groups around both ends, along their own rows.
         for (let i = k; i + 1 < up.length; i++) ways.unshift(P.groups[up[i]].exit.get(up[i + 1]));
         for (let i = k; i + 1 < down.length; i++) ways.push(P.groups[down[i]].entry.get(down[i + 1]));
       }
@@ -276,7 +276,7 @@
     }
   };
 
-  // Looking.
+  // Panning and zooming.
   const look = () => {
     stage.setAttribute("transform", `translate(${panX},${panY}) scale(${scale})`);
     view.classList.toggle("far", scale < 0.45);
@@ -318,7 +318,7 @@
     if (x < 20 || x > right || y < 4 || y + Math.min(spot.h * scale, 60) > bottom) centre(n);
   };
 
-  // Choosing.
+  // Selection.
   const mark = () => {
     for (const g of stage.querySelectorAll(".box")) {
       const n = Number(g.dataset.n);
@@ -408,7 +408,7 @@
     return row[row.indexOf(chosen) + step];
   };
 
-  // Searching.
+  // Search.
   const search = $("search"), list = $("found");
   let hits = [], active = 0;
   const find = () => {
@@ -433,7 +433,7 @@
       li.onpointerdown = (event) => { event.preventDefault(); take(n); };
     }
     if (words.length && !total) element("li", list, "nothing found");
-    if (total > hits.length) element("li", list, `and ${total - hits.length} more: write more of the name`);
+    if (total > hits.length) element("li", list, `and ${total - hits.length} more: type more of the name`);
     point(); mark();
   };
   const point = () => [...list.children].forEach((li, i) => {
@@ -453,7 +453,7 @@
     event.stopPropagation();
   };
 
-  // Hands.
+  // Pointer and keyboard.
   const fingers = new Map();
   let moved = 0, pinch = 0;
   view.onpointerdown = (event) => {
@@ -475,7 +475,7 @@
       zoom(now / (pinch || now), (a.clientX + b.clientX) / 2 - frame.left, (a.clientY + b.clientY) / 2 - frame.top);
       pinch = now;
     } else if (moved > 4) {
-      // Capturing at once would take the click from the box below the finger.
+      // Capturing at once would steal the click from the box under the pointer.
       if (!view.hasPointerCapture(event.pointerId)) view.setPointerCapture(event.pointerId);
       view.classList.add("dragging");
       panX += dx; panY += dy; look();

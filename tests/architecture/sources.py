@@ -1,4 +1,4 @@
-"""The library's source files under the names that they are imported by."""
+"""The library's source files under their import names."""
 
 import ast
 import tomllib
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @cache
 def modules() -> dict[str, Path]:
-    """Import name -> file, of every Python file of the library."""
+    """Import name -> file, for every Python file of the library."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     return {
         _import_name(package, file.relative_to(ROOT / folder)): file
@@ -21,7 +21,7 @@ def modules() -> dict[str, Path]:
 
 
 def makefiles() -> str:
-    """The Makefile and the parts of it in make/, one after the other."""
+    """The Makefile followed by its parts in make/."""
     parts = [ROOT / "Makefile", *sorted((ROOT / "make").glob("*.mk"))]
     return "\n".join(part.read_text() for part in parts)
 
@@ -33,15 +33,15 @@ def written(name: str) -> bool:
 
 @cache
 def imports(name: str) -> tuple[tuple[int, str], ...]:
-    """Line and full name of all that the module imports, inside functions and for types too.
+    """Line and full name of all imports of the module, also inside functions and for types.
 
-    Of `from a import b` the name is `a.b` if that is a module of the library, else `a`.
+    `from a import b` gives `a.b` if that is a module of the library, else `a`.
     """
     return tuple(_imports(name))
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Every statement below; to look at expressions, too, takes ten times as long."""
+    """Every nested statement; visiting expressions, too, takes ten times as long."""
     for field in ("body", "handlers", "cases", "orelse", "finalbody"):
         for inner in getattr(node, field, ()):
             yield inner
@@ -61,10 +61,10 @@ def _imports(name: str) -> Iterator[tuple[int, str]]:
 
 
 def late_names(name: str) -> set[int]:
-    """Lines of what a namespace shows type checkers alone, since it gives it on first use.
+    """Lines of the imports that a lazy namespace shows only to type checkers.
 
-    These are `from x import y as y` of an `if TYPE_CHECKING` beside a `__getattr__`: nothing is
-    imported there, and nothing of the module uses the names.
+    They are `from x import y as y` in an `if TYPE_CHECKING` beside a `__getattr__`: nothing is
+    imported there, and the module itself does not use the names.
     """
     if modules()[name].name != "__init__.py" and name != "pinnace.late":
         return set()

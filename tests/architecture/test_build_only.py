@@ -1,4 +1,4 @@
-"""Wheels with machine code are without the sources of it, and run models all the same."""
+"""Wheels with machine code do not contain its sources, and still run models."""
 
 import ast
 import functools
@@ -13,7 +13,7 @@ from architecture.sources import ROOT, imports, modules
 from pinnace.engine.ahead import reading, table
 
 THIRD_PARTIES = {"llvmlite", "numba"}
-# Without what an editable installation adds: it would find the sources in the working tree.
+# Without the path of an editable installation, which would find the sources in the working tree.
 BEGIN = """
 import sys
 sys.meta_path[:] = [one for one in sys.meta_path if "ditable" not in repr(one)]
@@ -46,7 +46,7 @@ assert not {"numba", "llvmlite"} & sys.modules.keys()
 
 @functools.cache
 def left_out() -> set[str]:
-    """What `tools/build_only.py` says."""
+    """The files that `tools/build_only.py` lists."""
     sys.path.insert(0, str(ROOT / "tools"))
     try:
         import build_only
@@ -94,7 +94,7 @@ def test_nothing_that_stays_imports_what_is_left_out_without_asking() -> None:
 
 
 def tree(folder: Path, *, library: bool) -> Path:
-    """The package as such a wheel has it, by links."""
+    """The package as in such a wheel, made of links."""
     package = folder / "pinnace"
     engine = package / "engine"
     engine.mkdir(parents=True)

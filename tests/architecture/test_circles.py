@@ -1,6 +1,6 @@
-"""Modules import each other in no circle, inside functions neither.
+"""No circular imports, not even inside functions.
 
-`python tools/house.py --circles` lists those there are.
+`python tools/house.py --circles` lists the existing circles.
 """
 
 import importlib.util
@@ -11,11 +11,12 @@ import pytest
 
 from architecture.sources import ROOT
 
-# What is in a circle still: the folder (or file) that all its modules are in -> how many they are,
-# and what unties them. The list only shrinks.
+# Remaining circles: the folder (or file) that contains all modules -> their number, and how to
+# break the circle. The list only shrinks.
 KNOWN = {}
-# Pairs of modules of which the lower one calls the higher through `core/late.py`, which no import
-# shows. The number only falls: a method may be bound to its class by the file above (ADR 60).
+# Pairs of modules of which the lower one calls the higher one through `core/late.py`, which imports
+# do not show. The number only falls: the higher file may bind a method to the class instead (ADR
+# 60).
 LATE_EDGES = 17
 
 
@@ -36,7 +37,7 @@ def circles(house: ModuleType) -> list[list[str]]:
 
 
 def home(component: list[str]) -> str:
-    """The innermost folder (or file) of all modules of a circle, below `pinnace`."""
+    """The innermost folder (or file) below `pinnace` that contains all modules of a circle."""
     paths = [name.split(".")[1:] for name in component]
     shared: list[str] = []
     for parts in zip(*paths, strict=False):

@@ -9,7 +9,7 @@ import pytest
 
 from architecture.sources import ROOT
 
-# Layers whose inputs or outputs are no tensors called x and y in their example.
+# Layers whose example has no tensors called x and y as inputs or outputs.
 OTHER_NAMES = {"DenseFeatures", "InputLayer", "GRUCell", "LSTMCell", "SimpleRNNCell"}
 PROGRAM = """
 import inspect, json, sys
@@ -36,7 +36,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def classes() -> dict[str, dict[str, object]]:
-    """In a process of its own: what other tests register or import must not be among them."""
+    """In a separate process, so that classes of other tests are not included."""
     command = [sys.executable, "-c", PROGRAM, ROOT / "tools"]
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
@@ -49,7 +49,7 @@ def test_every_class_has_an_example_or_a_reason_and_every_example_a_class(classe
     assert set(classes) - set(shown) - set(refused) == set(), "docs/examples: no example"
     assert set(shown) | set(refused) <= set(classes), "docs/examples: no such class"
     assert set(refused) == {
-        "tf.distribute.MultiWorkerMirroredStrategy",  # several processes
+        "tf.distribute.MultiWorkerMirroredStrategy",  # needs several processes
         "tf.keras.callbacks.ProgbarLogger",  # prints times
     }
 
@@ -73,7 +73,7 @@ def test_every_example_runs_and_prints_the_same_on_every_machine(classes) -> Non
 
 
 def test_every_layer_says_what_shapes_it_takes_and_gives(classes) -> None:
-    """Those of `tf.keras` itself are what one derives layers from: they take anything."""
+    """Classes of `tf.keras` itself are bases of layers, and take anything."""
     silent = []
     for name, told in classes.items():
         if told["layer"] and not re.fullmatch(r"tf\.keras\.\w+", name):

@@ -1,4 +1,4 @@
-"""What `@takes_composites` names is there."""
+"""The arguments that `@takes_composites` names exist."""
 
 import ast
 import importlib

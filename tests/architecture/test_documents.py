@@ -1,4 +1,4 @@
-"""What documents say of files, names, targets and dependencies is there."""
+"""Files, names, targets and dependencies that documents mention exist."""
 
 import ast
 import re

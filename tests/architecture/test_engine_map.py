@@ -1,4 +1,4 @@
-"""The map of the engine names each of its files once, and no others."""
+"""The map of the engine names each of its files exactly once, and no other files."""
 
 import re
 from collections import Counter

@@ -5,7 +5,7 @@ import json
 from architecture.sources import modules, written
 from support.fresh_process import run_fresh
 
-# What needs an optional package need not be there; nothing else may fail.
+# Only modules that need an optional package may fail.
 PROGRAM = """
 import importlib, json, sys
 import pinnace

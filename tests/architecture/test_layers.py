@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from architecture.sources import imports, late_names, modules, written
 
 # Folder (import name below `pinnace`) -> layer. A module imports its own folder and lower numbers;
-# folders with one number do not see each other. The longest name that fits counts.
+# folders with the same number do not see each other. The longest matching name applies.
 LAYERS = {
     "proto": 0,
     "late": 0,
@@ -30,7 +30,8 @@ LAYERS = {
     "summary": 8,
     "testing": 8,
     "types": 8.6,
-    # A Keras model saves and exports itself; what saves any object knows nothing of Keras.
+    # A Keras model saves and exports itself; the code that saves objects in general does not know
+    # Keras.
     "saved_model": 8.7,
     "deploy.tokenizer": 8.75,
     "deploy.refusals": 8.75,
@@ -53,7 +54,8 @@ LAYERS = {
 }
 # `core/__init__.py` and the files beside it bind public names; nothing in the library imports them.
 NAMESPACES = 11.5
-# What the numbers would allow and the design does not: a server and an exporter see a loaded model.
+# Imports that the numbers allow and the design does not: a server and an exporter see a loaded
+# model.
 UNSEEN = {
     "serving": ("keras", "autodiff", "data", "summary"),
     "deploy.tokenizer": ("keras", "autodiff", "data", "summary"),
@@ -200,7 +202,7 @@ def test_the_table_holds_what_it_should() -> None:
 
 
 def place(name: str) -> tuple[str, float]:
-    """The folder of the table that the module is in, and its layer."""
+    """The entry of the table for the module's folder, and its layer."""
     fitting = [folder for folder in LAYERS if within(name, f"pinnace.{folder}")]
     folder = max(fitting, key=len, default="")
     return folder, LAYERS.get(folder, NAMESPACES)

@@ -1,4 +1,4 @@
-"""`import pinnace` is light: what is heavy waits until somebody needs it."""
+"""`import pinnace` is light: heavy modules are imported on first use."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """What a process has that imported pinnace; it printed nothing else."""
+    """The modules of a process that imported pinnace; it printed nothing else."""
     found: dict[str, Any] = json.loads(run_fresh(LOOK))
     return found
 

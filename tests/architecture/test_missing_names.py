@@ -1,4 +1,4 @@
-"""TensorFlow's and Keras's public names are here, or the error says why not."""
+"""TensorFlow's and Keras's public names exist, or the error says why not."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ FACTS = ROOT / "tests" / "golden" / "names" / "names.txt"
 
 
 def test_every_name_is_here_or_has_its_reason() -> None:
-    # In a process of its own: what other tests import must not become public.
+    # In a separate process, so that imports of other tests do not become public.
     done = subprocess.run(
         [sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False
     )

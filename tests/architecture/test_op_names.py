@@ -1,8 +1,8 @@
-"""What an op is, its `OpDef` says: no file beside the ops asks for one by a set of names.
+"""Properties of ops are in their `OpDef`: no file outside the ops tests for a set of op names.
 
-A display of names (`{"While", "StatelessWhile"}`, a tuple, a list, a dict's keys) is a second place
-that must be found when an op is added. What it was to tell is a trait of `OpDef`, or a constant
-beside the ops.
+A collection of names (`{"While", "StatelessWhile"}`, a tuple, a list, a dict's keys) is a second
+place that must be found when an op is added. Such a property belongs in a trait of `OpDef`, or in a
+constant beside the ops.
 """
 
 import ast
@@ -16,7 +16,7 @@ import pytest
 from architecture.sources import modules, written
 from pinnace.ops import registry
 
-# Module of pinnace -> why it may.
+# Module of pinnace -> why it may do so.
 KNOWN = {
     "engine.codegen.plan_rows": "ops that keep rows apart, and their inputs that are shapes",
     "engine.passes.shortcuts": "ops that join and ops that cut: which pair cancels",
@@ -27,7 +27,7 @@ KNOWN = {
 
 @cache
 def _names(of_onnx: bool) -> frozenset[str]:
-    """Names of ops; where ONNX's operators are spoken of, without those that it has, too."""
+    """Names of ops; in code about ONNX without those that are also names of ONNX operators."""
     operators = {schema.name for schema in onnx.defs.get_all_schemas()} if of_onnx else set()
     return frozenset(registry.registered().keys() - operators)
 
@@ -35,7 +35,7 @@ def _names(of_onnx: bool) -> frozenset[str]:
 def _displays(name: str) -> Iterator[str]:
     ops = _names(name.startswith("pinnace.deploy.onnx"))
     tree = ast.parse(modules()[name].read_bytes())
-    # Classes of datasets have the names of ops, and a module says that it exports them.
+    # Classes of datasets have the names of ops, and their module lists them in `__all__`.
     exported = {
         id(node.value)
         for node in tree.body
@@ -58,7 +58,7 @@ def _displays(name: str) -> Iterator[str]:
 
 
 def test_no_file_beside_the_ops_names_them_in_a_set() -> None:
-    # Lowerings name the ops that they are made of, as converters and readers of other formats do.
+    # Lowerings name the ops that they consist of, as converters and readers of other formats do.
     inside = (
         *("pinnace.ops.", "pinnace.saved_model.stablehlo.", "pinnace.deploy.program."),
         *("pinnace.deploy.lite.converters", "pinnace.deploy.onnx.converters"),

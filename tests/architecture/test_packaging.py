@@ -1,4 +1,4 @@
-"""What is in the tree is in the wheel."""
+"""The wheel contains everything in the tree."""
 
 import importlib.util
 import os

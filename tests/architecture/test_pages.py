@@ -1,4 +1,4 @@
-"""The pages that `make pages` writes from the code have everything that there is."""
+"""The pages that `make pages` generates from the code are complete."""
 
 import re
 import subprocess
@@ -9,11 +9,11 @@ from pathlib import Path
 from architecture.sources import ROOT
 from pinnace.framework.config import settings_from
 
-# Ops whose cases ran in ONNX Runtime, by what had to be known of their inputs: fewer is a converter
-# that has lost something.
+# Number of ops whose cases ran in ONNX Runtime, by what had to be known of their inputs: a lower
+# number means that a converter lost something.
 RAN = {"ranks": 331, "sizes": 25, "first argument": 7}
 
-# Public names of modules that show none of their own.
+# Modules whose public names are not shown.
 MODULES = {
     "tf.deploy",
     "tf.serving",
@@ -21,14 +21,13 @@ MODULES = {
     "tf.math.histograms",
     "tf.strings.splitting",
     "tf.compat.v2",  # the names of tf itself
-    "tf.distribute.cluster_resolver",  # whose names say why they are not there
+    "tf.distribute.cluster_resolver",  # its names say why they are missing
 }
 
 
 def rows(page: str, folder: Path) -> dict[str, list[list[str]]]:
-    """Heading -> the cells of its rows, of a page written in a process of its own.
-
-    What other tests register or import must not be on it.
+    """Heading -> the cells of its rows, of a page that a separate process wrote. Names that other
+    tests register or import must not be on it.
     """
     command = [sys.executable, ROOT / "tools" / "pages.py", page, "--into", folder]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -112,7 +111,7 @@ def test_every_op_is_converted_or_refused_and_those_ran_that_did(tmp_path: Path)
 
 
 def test_the_page_of_keras_files_has_the_files_that_are_there() -> None:
-    """The tool fails where a file is of a kind without a line, or a line has no file."""
+    """The tool fails if a file's kind has no line, or a line has no file."""
     tool = ROOT / "tools" / "keras_files_table.py"
     told = subprocess.run([sys.executable, tool], check=True, capture_output=True, text=True).stdout
     page = ROOT / "docs" / "reference" / "keras_files.md"
@@ -120,7 +119,7 @@ def test_the_page_of_keras_files_has_the_files_that_are_there() -> None:
 
 
 def test_the_page_of_variables_has_all_that_the_code_reads() -> None:
-    """The tool fails where a name has no line, or a line no name."""
+    """The tool fails if a name has no line, or a line no name."""
     tool = ROOT / "tools" / "environment_page.py"
     told = subprocess.run([sys.executable, tool], check=True, capture_output=True, text=True).stdout
     page = ROOT / "docs" / "reference" / "environment.md"

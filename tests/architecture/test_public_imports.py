@@ -1,4 +1,4 @@
-"""`from pinnace.keras.utils import …`: modules import by their public names, and are no copies."""
+"""`from pinnace.keras.utils import …`: modules have public import names, without copies."""
 
 from support.fresh_process import run_fresh
 
@@ -10,7 +10,7 @@ NAMES = [
     *("ragged", "random", "raw_ops", "saved_model", "sets", "signal", "sparse", "strings"),
     *("summary", "test", "train", "version"),
 ]
-# After `import pinnace` each name has a process of its own, that knows no other.
+# After `import pinnace` each name is tried in a separate process, which imports no other.
 LOOK = """
 import importlib, os, sys, traceback
 import pinnace

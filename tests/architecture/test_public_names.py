@@ -10,7 +10,7 @@ ASKERS = ROOT / "tools" / "who_asks.py"
 
 
 def test_public_names_are_those_listed() -> None:
-    # In a process of its own: what other tests import must not become public.
+    # In a separate process, so that imports of other tests do not become public.
     done = subprocess.run(
         [sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False
     )

@@ -1,6 +1,6 @@
-"""Which files of the ops know a way out of the process: those of a list, each with its reason.
+"""Only listed files of the ops reach outside the process, each for a stated reason.
 
-What runs is watched in tests/unit/ops/test_gate.py; this sees what no case runs.
+tests/unit/ops/test_gate.py watches code that runs; this test also sees code that no case runs.
 """
 
 import ast
@@ -18,7 +18,7 @@ OUTSIDE = re.compile(
 )
 CALLED = {"open", "exec", "eval", "compile", "__import__", "print", "input", "breakpoint"}
 STREAMS = {"stdin", "stdout", "stderr", "__stdout__", "__stderr__"}
-# Module of pinnace.ops or pinnace.graph -> why it may.
+# Module of pinnace.ops or pinnace.graph -> why it may do so.
 KNOWN = {
     "ops.control.printing": "terminal, files: Print and PrintV2, which say so",
     "ops.dataset.files": "TFRecordDataset and the like, which say so",

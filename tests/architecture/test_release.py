@@ -1,4 +1,4 @@
-"""Two builds of one commit are equal, or what differs is told."""
+"""Two builds of one commit are equal, or the difference is reported."""
 
 import io
 import os
@@ -71,7 +71,7 @@ def test_a_wheel_packed_again_has_the_same_members_and_is_smaller(
         packer = zlib.compressobj(9, wbits=-15)
         return packer.compress(content) + packer.flush()
 
-    # The real one is among the programs of a release.
+    # The real program is among those of a release.
     monkeypatch.setitem(sys.modules, "deflate", types.SimpleNamespace(deflate_compress=compress))
     import smaller_wheels
 
@@ -82,7 +82,7 @@ def test_a_wheel_packed_again_has_the_same_members_and_is_smaller(
             entry = zipfile.ZipInfo(name, (2026, 11, 30, 7, 59, 58))
             entry.external_attr = 0o100755 << 16
             wheel.writestr(entry, content, zipfile.ZIP_DEFLATED)
-        with wheel.open("x/late.py", "w") as late:  # its size stands behind it
+        with wheel.open("x/late.py", "w") as late:  # its size follows
             late.write(b"late")
     again = tmp_path / "again.whl"
     again.write_bytes(smaller_wheels.repacked(file))

@@ -1,4 +1,4 @@
-"""An op, its converter to ONNX and its cases stand in files of the same name and folder."""
+"""An op, its ONNX converter and its cases are in files of the same name and folder."""
 
 import importlib
 import json
@@ -10,8 +10,8 @@ import pytest
 from architecture.sources import ROOT
 
 CONVERTERS = "pinnace.deploy.onnx.converters"
-# Where ops and converters are registered: the module at the bottom of the calls that lead to the
-# registry, while it is imported. So this needs a process that has imported nothing yet.
+# Where ops and converters are registered: the outermost module on the call stack of the registry,
+# during its import. So this needs a process that has imported nothing yet.
 SCRIPT = f"""
 import importlib, json, pkgutil, sys
 
@@ -43,7 +43,7 @@ print(json.dumps([ops, converters]))
 
 @pytest.fixture(scope="module")
 def registered() -> tuple[dict[str, str], dict[str, str]]:
-    """Op -> the file that has it, below `ops`; and the same of converters."""
+    """Op -> the file below `ops` that defines it; and the same for converters."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
     )
@@ -63,7 +63,7 @@ def test_a_converter_stands_in_the_file_named_like_that_of_its_op(
     wrong = {
         op: f"{file}, the op stands in {ops[op]}"
         for op, file in converters.items()
-        # One operator of ONNX needs no function: it is a line of a table.
+        # A single ONNX operator needs no function: it is a line of a table.
         if file != "operators" and file != ops[op]
     }
     assert not wrong

@@ -1,4 +1,4 @@
-"""The site has every page and every public name, its links lead somewhere, and it asks no host."""
+"""The site has every page and public name, no broken links, and loads nothing from other hosts."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_public_name_has_its_place_in_the_reference(tmp_path: Path) -> None:
-    """In a process of its own: what other tests register or import must not be on it."""
+    """In a separate process, so that names which other tests register or import are not on it."""
     program = (
         "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import api_reference\n"
         "for name, text in api_reference.Reference().pages({}, {}).items():\n"
@@ -34,7 +34,7 @@ def test_every_public_name_has_its_place_in_the_reference(tmp_path: Path) -> Non
         for alias in re.findall(r"^\| `(\w+)` \| \[", text, re.MULTILINE)
     }
     spaces = {name.removesuffix(".md") for name in pages}
-    for name in sorted(spaces):  # a namespace under another path is told once
+    for name in sorted(spaces):  # a namespace under another path is described once
         others = re.findall(r"^Also: (.*)$", pages[f"{name}.md"], re.MULTILINE)
         for other in re.findall(r"`([\w.]+)`", others[0] if others else ""):
             spaces.add(other)

@@ -1,4 +1,4 @@
-"""`.ci/run` runs what the table of steps says, for each folder that there is."""
+"""`.ci/run` runs the steps of the table, for every existing folder."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import pytest
 from architecture.sources import ROOT
 
 RUN = (ROOT / ".ci" / "run").read_text()
-# Parts of the library that no step has as its subject beyond those of the gate, and which has them.
+# Parts of the library that only the gate tests, and which of its steps does.
 GATE_ALONE = {"core/types": "types of users' programs"}
 
 
@@ -28,7 +28,7 @@ def chosen() -> Any:
 
 
 def names(chosen: Any, touched: set[str] | None, whole: str = "") -> set[str]:
-    """The steps that run."""
+    """Names of the steps that run."""
     return {step.name for step in chosen.steps(touched, whole, False) if step.runs}
 
 
@@ -53,7 +53,7 @@ def test_each_path_is_there_and_each_folder_has_a_step(chosen: Any) -> None:
         pytest.skip("not a clone")
     folders = {path.parts[0] for path in map(Path, listed.stdout.split("\n")) if path.parts[1:]}
     assert folders - {Path(path).parts[0] for path in paths if path != "."} == set()
-    assert table["gate"]["lint"] == ["."]  # the files of no folder
+    assert table["gate"]["lint"] == ["."]  # files in no folder
 
 
 def test_each_part_of_the_library_has_a_step_beyond_the_gate(chosen: Any) -> None:
@@ -135,7 +135,7 @@ def test_what_a_clone_knows_decides_what_is_compared(
     assert chosen.base_commit(None)[0] is None
     second = _commit(tmp_path, "2026-01-05T12:00:00")
     assert chosen.base_commit(None) == (first, "a day before this")
-    for hour in (13, 14):  # a landing of several commits
+    for hour in (13, 14):  # several commits pushed at once
         second = _commit(tmp_path, f"2026-01-05T{hour}:00:00")
         assert chosen.base_commit(None) == (first, "a day before this")
     _git(tmp_path, "switch", "-q", "-c", "branch")

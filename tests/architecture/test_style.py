@@ -1,4 +1,4 @@
-"""What ruff does not see: names of files, docstrings, what must not be in a text."""
+"""Rules that ruff does not have: names of files, docstrings, forbidden texts."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ import pytest
 from architecture.sources import ROOT, modules, written
 
 NOT_A_NOUN = {"utils", "util", "helpers", "helper", "common", "misc"}
-# One machine's folders, and the hosts that packages come from: the tree is used elsewhere.
+# Folders and package hosts of one machine: the tree is used elsewhere.
 MACHINE = re.compile(r"(?i)(?:^|[^a-z0-9_.])/(?:work|farm|root|home/[a-z]+)/")
 REGISTRY = re.compile(
     r"(?i)pypi\.org|pythonhosted\.org|registry\.npmjs|npmjs\.org|deb\.debian|debian\.org"
@@ -53,7 +53,7 @@ def test_texts_name_no_machine_and_no_registry(pattern: re.Pattern[str]) -> None
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            continue  # bytes that somebody's program wrote
+            continue  # bytes that another program wrote
         wrong += [
             f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
             for number, line in enumerate(text.splitlines(), 1)

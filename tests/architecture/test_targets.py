@@ -1,4 +1,4 @@
-"""What the targets of the Makefile run is what they say, with what requirements/ pins."""
+"""Targets of the Makefile run what they describe, with the versions that requirements/ pins."""
 
 import re
 
@@ -10,7 +10,7 @@ PIN = re.compile(r"[\w.\[\],-]+==[\w.]+|@?[\w./-]+@[\d.]+")
 
 
 def test_targets_that_name_tests_run_the_slow_ones_too() -> None:
-    """Without `-m` pytest leaves out what tests/slow.txt lists: `make crash` once ran nothing."""
+    """Without `-m` pytest skips the tests of tests/slow.txt: `make crash` once ran nothing."""
     named = [line for line in RECIPES.splitlines() if re.search(r"bin/pytest .*tests/\w", line)]
     assert len(named) >= 10
     assert not [line for line in named if " -m " not in line]

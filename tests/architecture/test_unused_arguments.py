@@ -1,7 +1,7 @@
-"""An argument that has no effect says so: no public function takes one in silence.
+"""An argument without effect says so: no public function ignores one silently.
 
-`pinnace.framework.no_effect` is how a function says it. What is asked for in vain but holds
-anyway, and what a protocol hands to whoever overrides, stands below with its reason.
+Functions say so with `pinnace.framework.no_effect`. Arguments that ask for something that is always
+true, and those that a protocol passes to overriding methods, are listed below with a reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAMES = ROOT / "docs" / "public_names.txt"
-# The name of a node, or of nothing: it changes no result anywhere.
+# The name of a node, or an unused name: it never changes a result.
 _NAMES = {"self", "cls", "name"}
 
 _CALLED = "called by training, evaluation or a session, with all that others may want"
@@ -31,7 +31,7 @@ _OVERRIDDEN = "the base or one kind of a protocol whose other kinds use it"
 _HOLDS = "what it asks for is so anyway"
 _ORDER = "effects run in the order of the program, with or without it"
 
-# Part of the qualified name -> parameters and why nothing is told.
+# Part of the qualified name -> parameters, and why there is no warning.
 DECLARED: dict[str, tuple[set[str], str]] = {
     "functions.function.function": ({"experimental_compile", "jit_compile"}, _HOLDS),
     "row_partition.RowPartition.__init__": (
@@ -137,13 +137,13 @@ def definitions(path: str) -> dict[tuple[str, int], ast.FunctionDef]:
 
 
 def unused(function: Any) -> tuple[str, set[str]]:
-    """The name of a function, and its parameters that nothing in it reads."""
+    """The name of a function, and the parameters that it does not read."""
     return _unused(inspect.unwrap(function))
 
 
 @cache
 def _unused(inner: Any) -> tuple[str, set[str]]:
-    """The same of what is wrapped by nothing: classes share most of theirs."""
+    """The same for an unwrapped function: classes share most of theirs."""
     name = f"{inner.__module__}.{inner.__qualname__}"
     code = inner.__code__
     if not inner.__module__.startswith("pinnace") or not Path(code.co_filename).exists():
@@ -165,7 +165,7 @@ def _unused(inner: Any) -> tuple[str, set[str]]:
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     }
     if "locals" in read:
-        return name, set()  # all of them are handed on
+        return name, set()  # all of them are passed on
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return name, {one.arg for one in given} - read - _NAMES
 
@@ -191,7 +191,7 @@ def named(text: str) -> Any:
 
 @pytest.fixture(scope="module")
 def silent() -> dict[str, set[str]]:
-    """The public functions with such parameters."""
+    """Public functions with unused parameters that they do not report."""
     silent: dict[str, set[str]] = {}
     for line in NAMES.read_text().splitlines():
         for function in functions_of(named(line.split()[0])):

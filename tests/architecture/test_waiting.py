@@ -1,12 +1,12 @@
-"""Tests wait for what happens, with a deadline; those that let time pass are listed."""
+"""Tests wait for events, with a deadline; those that let time pass are listed."""
 
 import ast
 from collections import Counter
 
 from architecture.sources import ROOT
 
-# File of tests/unit -> how often it calls `sleep` with a time, and why nothing can be asked for.
-# `sleep(0)` is a turn of the event loop, `support.waiting` a wait for a condition.
+# File of tests/unit -> how often it calls `sleep` with a time, and why it cannot wait for an event.
+# `sleep(0)` yields to the event loop, and `support.waiting` waits for a condition.
 LISTED = {
     "test_team.py": (3, "work that takes time is what is measured"),
     "test_servers.py": (1, "that nothing ends"),

@@ -1,4 +1,4 @@
-"""Requests of at most a megabyte that stand for more, or take long to read: on every front."""
+"""Requests of at most a megabyte that expand to more or take long to parse, on every front end."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Body:
 
     Attributes:
         name: what it is.
-        path: of HTTP, or the method of gRPC.
-        data: of it.
-        headers: of HTTP.
+        path: the HTTP path, or the gRPC method.
+        data: the body.
+        headers: the HTTP headers.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Body:
 
     @property
     def is_grpc(self) -> bool:
-        """Whether it goes over gRPC."""
+        """Whether it is sent over gRPC."""
         return not self.path.startswith("/v")
 
 
@@ -78,7 +78,7 @@ def _filled(kind: int, shape: list[int], signature: str = "", **values: object) 
 
 
 def _tensor(data: bytes, kind: bytes = b"\x08\x01") -> bytes:
-    """A PredictRequest of one tensor with these fields behind its dtype."""
+    """A PredictRequest of one tensor with these fields after its dtype."""
     spec = _field(1, _field(1, b"victim"))
     return spec + _field(2, _field(1, b"x") + _field(2, kind + data))
 
@@ -315,7 +315,7 @@ def _grpc_bodies() -> list[Body]:
 
 
 def all_bodies() -> list[Body]:
-    """Each of them; none is larger than a megabyte."""
+    """All bodies; none is larger than a megabyte."""
     found = [*_json_bodies(), *_binary_bodies(), *_grpc_bodies()]
     too_large = [body.name for body in found if len(body.data) > MOST]
     assert not too_large, too_large

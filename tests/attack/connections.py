@@ -1,4 +1,4 @@
-"""Connections that cost more than they should: headers, slowness, numbers, frames of HTTP/2."""
+"""Expensive connections: headers, slow senders, large numbers, HTTP/2 frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST = 256 * 2**20
 async def many(
     port: int, count: int
 ) -> AsyncIterator[list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]:
-    """So many connections at once."""
+    """This number of concurrent connections."""
     found = []
     try:
         for _ in range(count):
@@ -43,7 +43,7 @@ async def many(
 
 
 async def _poured(port: int, begin: bytes, unit: bytes) -> str:
-    """Send the same without an end; the status that ended it."""
+    """Send the same bytes endlessly; the status with which the server ended it."""
     _reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sent = 0
     try:
@@ -61,7 +61,7 @@ async def _poured(port: int, begin: bytes, unit: bytes) -> str:
 
 
 async def headers(world: World, seconds: float) -> Counter[str]:
-    """One header without an end, many headers, a path without an end; four at once."""
+    """One endless header, many headers, an endless path; four at once."""
     begin = b"GET /healthz HTTP/1.1\r\nhost: a\r\n"
     kinds = [
         (begin + b"x: ", b"y" * 2**16),
@@ -80,7 +80,7 @@ async def headers(world: World, seconds: float) -> Counter[str]:
 
 
 async def slow_headers(world: World, seconds: float) -> Counter[str]:
-    """Connections that send a byte of their headers now and then."""
+    """Connections that send their headers byte by byte, with pauses."""
     async with many(world.http, 300) as found:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -91,7 +91,7 @@ async def slow_headers(world: World, seconds: float) -> Counter[str]:
 
 
 async def idle(world: World, _: float) -> Counter[str]:
-    """More connections than most processes may have files."""
+    """More connections than most processes may have open files."""
     async with many(world.http, 900) as found:
         async with Sender(world) as sender:
             code = await sender.post("/v1/models/good:predict", b'{"instances":[1]}', is_hot=True)
@@ -111,7 +111,7 @@ async def idle_grpc(world: World, _: float) -> Counter[str]:
 
 
 async def watches(world: World, seconds: float) -> Counter[str]:
-    """Calls that watch the health, on a few connections, as many as these take."""
+    """`Watch` calls of the health service, as many as a few connections accept."""
     path = http2.call("/grpc.health.v1.Health/Watch")
     found = [await http2.opened(world.grpc) for _ in range(4)]
     for _, writer in found:
@@ -127,7 +127,7 @@ async def watches(world: World, seconds: float) -> Counter[str]:
 
 
 async def pipelined(world: World, seconds: float) -> Counter[str]:
-    """Thousands of requests in one piece."""
+    """Thousands of requests in one write."""
     statuses: Counter[str] = Counter()
     end = time.monotonic() + seconds
     health = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n" * 5000
@@ -154,7 +154,7 @@ async def unread(world: World, seconds: float) -> Counter[str]:
 
 
 async def slow_bodies(world: World, seconds: float) -> Counter[str]:
-    """Bodies of which a byte comes now and then."""
+    """Bodies that are sent byte by byte, with pauses."""
     text = b"POST /v1/models/victim:predict HTTP/1.1\r\nhost: a\r\ncontent-length: 60000000\r\n\r\n"
     async with many(world.http, 200) as found:
         for _, writer in found:
@@ -195,7 +195,7 @@ async def _drained(reader: asyncio.StreamReader) -> None:
 
 
 async def resets(world: World, seconds: float) -> Counter[str]:
-    """Calls that are reset as soon as they begin."""
+    """Calls that are reset right after their start."""
     block = http2.call(CALL)
 
     def make(stream: int) -> bytes:
@@ -207,17 +207,17 @@ async def resets(world: World, seconds: float) -> Counter[str]:
 
 
 async def pings(world: World, seconds: float) -> Counter[str]:
-    """Pings, as many as there may be."""
+    """As many pings as possible."""
     return await _frames(world, seconds, lambda _: http2.frame(http2.PING, 0, 0, b"12345678"))
 
 
 async def settings(world: World, seconds: float) -> Counter[str]:
-    """Settings, each to be acknowledged."""
+    """SETTINGS frames, each of which must be acknowledged."""
     return await _frames(world, seconds, lambda _: http2.frame(http2.SETTINGS, 0, 0))
 
 
 async def continuations(world: World, seconds: float) -> Counter[str]:
-    """A header block without an end."""
+    """An endless header block."""
     block = http2.header(b"x", b"y" * 4096)
     begun: set[int] = set()
 
@@ -231,7 +231,7 @@ async def continuations(world: World, seconds: float) -> Counter[str]:
 
 
 async def metadata(world: World, seconds: float) -> Counter[str]:
-    """Calls with a megabyte of metadata each."""
+    """Calls with one megabyte of metadata each."""
     block = http2.call(CALL, *[(b"x-%d" % i, b"y" * 1000) for i in range(14)])
 
     def make(stream: int) -> bytes:
@@ -273,7 +273,7 @@ ATTACKS = {
 
 
 async def files(world: World, _: float) -> Counter[str]:
-    """Every file descriptor is taken before the page was ever asked for; then they are free."""
+    """All file descriptors are in use before the first request for the page, then released."""
     statuses: Counter[str] = Counter()
     async with Sender(world) as sender:
         data = b'{"instances":[2]}'
@@ -292,7 +292,7 @@ async def files(world: World, _: float) -> Counter[str]:
 
 
 async def handshakes(world: World, seconds: float) -> Counter[str]:
-    """Connections that never say hello, that speak plain text, and that speak an old TLS."""
+    """Connections that never send a ClientHello, that send plain text, and that use an old TLS."""
     import ssl
 
     statuses: Counter[str] = Counter()
@@ -338,7 +338,7 @@ def _certified(folder: Path) -> dict[str, Any]:
 OTHERS: dict[str, Any] = {
     "no file descriptor is left": (
         *(files, lambda _: {"files": 128}),
-        ["--max_connections=1000"],  # by default there are as many as leave some files
+        ["--max_connections=1000"],  # the default limit leaves some file descriptors
     ),
     "TLS: plain, old and silent clients": (handshakes, _certified, []),
 }

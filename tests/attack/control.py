@@ -1,4 +1,4 @@
-"""Requests that would change what is served, or come from pages of others."""
+"""Requests that would change the served models, or come from pages of other origins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def changes(world: World, _: float) -> Counter[str]:
 
 
 async def origins(world: World, _: float) -> Counter[str]:
-    """A page of another origin asks; no answer may be one that its script can read."""
+    """A page of another origin sends requests; its script must not be able to read any response."""
     statuses: Counter[str] = Counter()
     headers = {"Origin": "http://evil.example", "Content-Type": "text/plain"}
     async with Sender(world) as sender:

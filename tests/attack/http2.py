@@ -1,4 +1,4 @@
-"""HTTP/2 as a client that keeps to no rule writes it: frames, byte by byte."""
+"""HTTP/2 frames, written byte by byte, for a client that breaks the rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def _length(size: int) -> bytes:
-    """A length of HPACK, in seven bits and those that follow."""
+    """An HPACK length: a prefix of seven bits, and continuation bytes."""
     if size < 127:
         return bytes([size])
     found, size = b"\x7f", size - 127
@@ -31,7 +31,7 @@ def _length(size: int) -> bytes:
 
 
 def header(name: bytes, value: bytes) -> bytes:
-    """A header of HPACK that nobody is to remember."""
+    """An HPACK header that is not added to the dynamic table."""
     return b"\0" + _length(len(name)) + name + _length(len(value)) + value
 
 
@@ -50,12 +50,12 @@ def call(path: str, *more: tuple[bytes, bytes]) -> bytes:
 
 
 def message(size: int) -> bytes:
-    """What stands before a gRPC message of so many bytes."""
+    """The prefix of a gRPC message of this size."""
     return b"\0" + struct.pack(">I", size)
 
 
 async def opened(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection whose settings were exchanged, with wide windows for what is received."""
+    """A connection after the exchange of settings, with large receive windows."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(PREFACE + frame(SETTINGS, 0, 0))
     return reader, writer

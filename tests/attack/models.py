@@ -1,4 +1,4 @@
-"""Models and their requests that take all they can get."""
+"""Models and requests that use as much time and memory as they can."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ async def _at_once(world: World, count: int, data: bytes, headers: dict[str, str
 
 
 async def endless(world: World, _: float) -> Counter[str]:
-    """Loops that never end, twice as many as there are threads."""
+    """Endless loops, twice as many as there are threads."""
     found = await _at_once(world, 8, _asked("loop", 0.0), {"X-Request-Timeout-Ms": "1000"})
-    async with Sender(world) as sender:  # the model itself answers as soon as they are over
+    async with Sender(world) as sender:  # the model itself answers as soon as they end
         code = await sender.post(PREDICT, _asked("loop", 3.0), is_hot=True)
     found[str(code) if code == 200 else f"!afterwards {code}"] += 1
     return found
@@ -56,7 +56,7 @@ async def growing(world: World, _: float) -> Counter[str]:
 
 
 async def answers(world: World, seconds: float) -> Counter[str]:
-    """Few bytes that ask for a gigabyte as an answer, as text and as bytes, and for 40 MB."""
+    """Short requests for a response of a gigabyte, as text and as bytes, and for 40 MB."""
     statuses: Counter[str] = Counter()
     end = time.monotonic() + seconds
     npy = {"Accept": "application/x-npy"}
@@ -74,7 +74,7 @@ async def answers(world: World, seconds: float) -> Counter[str]:
 
 
 async def long_answers(world: World, seconds: float) -> Counter[str]:
-    """A hundred megabytes and more as an answer that may be so long, by every wire."""
+    """Permitted responses of a hundred megabytes and more, over every protocol."""
     statuses: Counter[str] = Counter()
     end = time.monotonic() + seconds
     data = json.dumps({"signature_name": "view", "inputs": [2e7]}).encode()
@@ -90,7 +90,7 @@ async def long_answers(world: World, seconds: float) -> Counter[str]:
 
 
 def _views(count: float) -> list[tuple[str, bytes]]:
-    """Calls of gRPC that ask for so many numbers each, of four bytes or as long as text."""
+    """gRPC calls that ask for this many numbers each, of four bytes or as text of equal size."""
     found = []
     for signature, x in (
         ("view", np.float32([count])),
@@ -106,13 +106,13 @@ def _views(count: float) -> list[tuple[str, bytes]]:
         kind = "FP32" if signature == "view" else "INT32"
         asked.inputs.add(name="x", datatype=kind, shape=x.shape)
         asked.raw_input_contents.append(x.tobytes())
-        if x[0] > 0:  # there all numbers have four bytes
+        if x[0] > 0:  # there, all numbers have four bytes
             found.append((GRPC_INFER, asked.SerializeToString()))
     return found
 
 
 async def patterns(world: World, seconds: float) -> Counter[str]:
-    """Texts on which a pattern that goes back tries all ways, and long texts to be split."""
+    """Texts on which a pattern backtracks exponentially, and long texts to be split."""
     texts = [
         _asked("match", "a" * 60 + "b"),
         _asked("match", " " * 200_000),
@@ -130,7 +130,7 @@ async def patterns(world: World, seconds: float) -> Counter[str]:
 
 
 async def meeting(world: World, seconds: float) -> Counter[str]:
-    """Requests at once of a model whose rows interact: each has the answer that it has alone."""
+    """Concurrent requests to a model whose rows interact: each gets the same answer as alone."""
     statuses: Counter[str] = Counter()
     x = rows(24)
     end = time.monotonic() + seconds
@@ -154,10 +154,10 @@ async def meeting(world: World, seconds: float) -> Counter[str]:
 
 
 class Asker(Sender):
-    """A sender that reads answers."""
+    """A sender that reads responses."""
 
     async def ask(self, signature: str, x: np.ndarray) -> np.ndarray:
-        """The answer of a signature."""
+        """The response of a signature."""
         request = PredictRequest()
         request.model_spec.name, request.model_spec.signature_name = "victim", signature
         request.inputs["x"].CopyFrom(encode_tensor(x))
@@ -166,7 +166,7 @@ class Asker(Sender):
 
 
 async def broken_versions(world: World, _: float) -> Counter[str]:
-    """Versions with an op that nobody knows, and cut short: the working one stays."""
+    """Versions with an unknown op, and truncated ones: the working version stays."""
     from pinnace.proto.saved_model_pb2 import SavedModel
 
     base = world.folder / "victim"
@@ -203,7 +203,7 @@ async def broken_versions(world: World, _: float) -> Counter[str]:
 
 
 async def links(world: World, _: float) -> Counter[str]:
-    """Versions with links to files of the server: none is served, none is answered."""
+    """Versions with links to files of the server: none of them is served."""
     from support.linked_models import REFUSED, save_words
 
     base, outside = world.folder / "victim", world.folder / "outside"
@@ -217,7 +217,7 @@ async def links(world: World, _: float) -> Counter[str]:
         shutil.copytree(model, stage)
         change(stage, elsewhere)
         stage.rename(base / stage.name)
-        # The newest is loaded: the next one waits until this one was tried.
+        # The newest version is loaded: the next one waits until this one was tried.
         for _try in range(200):
             states = {s["version"]: s["state"] for s in await _status(world)}
             if states.get(stage.name) in ("AVAILABLE", "END"):
@@ -238,7 +238,7 @@ async def links(world: World, _: float) -> Counter[str]:
 
 
 async def hungry(world: World, _: float) -> Counter[str]:
-    """A version that makes half a gigabyte while it is loaded."""
+    """A version that allocates half a gigabyte while it is loaded."""
     from support.hungry_models import save_hungry
 
     stage = save_hungry(world.folder / "stage" / "100", side=12_000)
@@ -279,7 +279,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 async def clock(world: World, _: float) -> Counter[str]:
-    """The clock of the system goes a day on, and two back, while a loop runs into its limit."""
+    """The system clock jumps a day forward, and two back, while a loop reaches its time limit."""
     import signal
 
     task = asyncio.ensure_future(endless(world, 0.0))
@@ -301,7 +301,7 @@ ATTACKS = {
 }
 
 
-# Whose answers are that long: they take what they ask for.
+# Their responses are that long, so they use the memory that they ask for.
 LONG = frozenset({"answers of a hundred megabytes"})
 
 
@@ -310,7 +310,7 @@ def _clock(_: Path) -> dict[str, Any]:
 
 
 async def full(world: World, seconds: float) -> Counter[str]:
-    """Runs and bodies that together want far more memory than the process may have."""
+    """Runs and bodies that together need far more memory than the process may have."""
     statuses: Counter[str] = Counter()
     body = json.dumps({"signature_name": "copy", "instances": [0.25] * 2**22}).encode()
     tensor = PredictRequest()
@@ -343,11 +343,12 @@ async def full(world: World, seconds: float) -> Counter[str]:
     return statuses
 
 
-# Refused before its body was read, a client may see no more of it than that the connection closes.
+# If a request is refused before its body was read, the client may see only that the connection
+# closes.
 _NO_MEMORY = {"200", "429", "503", "504", "0", "OK", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
 
-# Seen once in five runs: where memory ends inside of a library that cannot do without (gRPC),
-# the process ends. The full form shows it; the short one is to say the same thing each time.
+# Seen once in five runs: if memory runs out inside a library that cannot handle it (gRPC), the
+# process ends. The full form shows this; the short form must give the same result each time.
 MAY_END_THE_SERVER = frozenset({"no memory is left"})
 
 OTHERS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Asks a model all the time, in a process of its own, and notes when and how long each answer took.
+"""Calls a model continuously, in a separate process, and records when and how long each call took.
 
 python -m attack.probe PORT MODEL FILE [CA]
 """
@@ -20,13 +20,13 @@ _PAUSE_S = 0.004
 
 @dataclass(frozen=True)
 class Seen:
-    """What the probe saw in some time, in milliseconds.
+    """The probe's latencies in an interval, in milliseconds.
 
     Attributes:
-        count: of answers.
-        median: of their times.
-        p99: the same.
-        longest: of them all.
+        count: number of answers.
+        median: median of the latencies.
+        p99: their 99th percentile.
+        longest: the maximum.
     """
 
     count: int
@@ -36,7 +36,7 @@ class Seen:
 
 
 def seen(file: Path, begin: float, end: float) -> Seen:
-    """What a probe noted between two times of `time.monotonic`."""
+    """The probe's records between two times of `time.monotonic`."""
     data = file.read_bytes()
     rows = ROW.iter_unpack(data[: len(data) // ROW.size * ROW.size])
     times = sorted(1e3 * took for at, took in rows if at + took >= begin and at <= end)
@@ -51,7 +51,7 @@ def seen(file: Path, begin: float, end: float) -> Seen:
 
 
 def main(port: int, model: str, file: Path, authority: str = "") -> None:
-    """Ask until the process is ended."""
+    """Send requests until the process is ended."""
     body = json.dumps({"instances": [2.0]})
     with file.open("wb", buffering=0) as notes:
         connection: http.client.HTTPConnection | None = None

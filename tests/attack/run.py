@@ -1,11 +1,11 @@
-"""`make attack`: what was found to hurt a server, replayed on one of its own, with what it costs.
+"""`make attack`: replays known attacks on a separate server, and measures their cost.
 
     python -m attack.run [--short] [--only TEXT] [--seconds S]
 
-Servers listen on 127.0.0.1, and everything ends by itself. Each attack goes on for some seconds
-while a probe in another process asks another model; the table shows the probe's latency before,
-during and after, and the memory of the server. The exit code is 1 when a bound is missed three
-times in a row: one time alone may be the machine's.
+Servers listen on 127.0.0.1, and everything ends by itself. Each attack lasts some seconds, while a
+probe in another process calls another model; the table shows the probe's latency before, during and
+after it, and the memory of the server. The exit code is 1 if a bound is exceeded three times in a
+row: a single time may be due to the machine.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ Work: TypeAlias = "Callable[[World, float], Awaitable[Counter[str]]]"
 
 _MB = 2**20
 _TRIES = 3
-# Memory that may not be kept is given back half a second later; what an attack began ends before.
+# Memory is returned to the system half a second later; runs that an attack started end before that.
 _QUIET_S, _LEAST_QUIET_S = 0.6, 0.1
 
 
 @dataclass
 class Bounds:
-    """What an attack may cost.
+    """The permitted cost of an attack.
 
     Attributes:
-        memory: in megabytes, at any time.
-        kept: in megabytes, once it is over.
-        p99: by how many milliseconds the probe's 99th percentile may move.
-        stall: the longest that one answer of the probe may take longer.
+        memory: megabytes at any time.
+        kept: megabytes after its end.
+        p99: milliseconds by which the probe's 99th percentile may rise.
+        stall: milliseconds by which a single answer to the probe may be delayed.
     """
 
     memory: float = 64.0
@@ -59,16 +59,16 @@ class Bounds:
 
 FLOOD = Bounds(memory=192.0, kept=96.0, p99=20.0, stall=100.0)
 
-# An answer of 120 MB lies there as numbers, and twice as text of the wire; others are answered.
+# A response of 120 MB is in memory as numbers, and twice as encoded text; others get answers.
 LONG = Bounds(memory=900.0, kept=400.0, p99=300.0, stall=1500.0)
 
-# What it may take is what it is asked for; whether it lives, and everybody is answered, counts.
+# Here it may use what is requested; the criterion is that it survives, and that all get answers.
 FULL = Bounds(memory=1600.0, kept=400.0, p99=1000.0, stall=5000.0)
 
 
 @dataclass
 class Row:
-    """What an attack cost."""
+    """The cost of an attack."""
 
     name: str
     statuses: Counter[str]
@@ -87,9 +87,9 @@ async def measured(
     bounds: Bounds,
     seconds: float,
 ) -> Row:
-    """What some work costs a server."""
+    """The cost of some work for a server."""
     watched = min(max(seconds, 0.2), 1.0)
-    # What was seen after the attack before this one was seen before this one.
+    # The latencies after the previous attack are those before this one.
     await asyncio.sleep(one.quiet_since + watched - time.monotonic())
     begin = time.monotonic()
     before = seen(one.notes, begin - watched, begin)
@@ -110,7 +110,7 @@ async def measured(
         row.problems.append(f"memory {row.memory:.0f} MB")
     if row.kept > bounds.kept:
         row.problems.append(f"kept {row.kept:.0f} MB")
-    quiet = max(before.p99, after.p99)  # what the machine does by itself
+    quiet = max(before.p99, after.p99)  # the machine's own variation
     if during.p99 - quiet > bounds.p99:
         row.problems.append(f"p99 moved by {during.p99 - quiet:.0f} ms")
     if during.longest - quiet > bounds.stall:
@@ -126,7 +126,7 @@ async def measured(
 
 
 async def at_rest(one: World, memory: float) -> None:
-    """Wait until a server has given back what an attack took: well within what it may keep."""
+    """Wait until a server has freed the memory of an attack, well below what it may keep."""
     end = time.monotonic() + _QUIET_S
     await asyncio.sleep(_LEAST_QUIET_S)
     while one.memory() > memory and time.monotonic() < end:
@@ -140,7 +140,7 @@ async def tried(
     bounds: Bounds,
     seconds: float,
 ) -> Row:
-    """The row of an attack; the last of three where a bound is missed each time."""
+    """The row of an attack; the last of three if a bound is exceeded each time."""
     for left in reversed(range(_TRIES)):
         row = await measured(one, name, work, bounds, seconds)
         if not row.problems or not left:
@@ -149,7 +149,7 @@ async def tried(
 
 
 def body_attack(body: Body, front: str) -> Work:
-    """One request again and again, one after the other."""
+    """The same request repeatedly, one at a time."""
 
     async def work(one: World, seconds: float) -> Counter[str]:
         statuses: Counter[str] = Counter()
@@ -175,12 +175,12 @@ def show(row: Row) -> None:
 
 
 class Attacks:
-    """Takes attacks, one after the other, and prints what each cost.
+    """Runs attacks, one after the other, and prints the cost of each.
 
     Args:
-        seconds: of each.
-        only: part of the names of those that are taken.
-        bodies: bounds of single requests.
+        seconds: duration of each.
+        only: text that the names of the attacks to run contain.
+        bodies: bounds for single requests.
     """
 
     def __init__(self, seconds: float, only: str, bodies: Bounds) -> None:
@@ -190,14 +190,14 @@ class Attacks:
         self.rows: list[Row] = []
 
     async def take(self, one: World, name: str, work: Work, bounds: Bounds | None = None) -> None:
-        """Attack a server, if the name is one that is asked for."""
+        """Attack a server, if the name of the attack is selected."""
         if self._only in name:
             self.rows.append(await tried(one, name, work, bounds or self._bodies, self._seconds))
             show(self.rows[-1])
 
     async def take_bodies(self, one: World, short: bool) -> None:
-        """Every body, on each front; on one of them in the short form."""
-        async with Sender(one) as sender:  # what the first requests load is no attack's doing
+        """Run every body on each front end, in the short form on one of them."""
+        async with Sender(one) as sender:  # what the first requests load is not due to an attack
             for body in all_bodies()[::7]:
                 for front in ("hot", "cold"):
                     await sender.send(body, front)
@@ -210,8 +210,8 @@ class Attacks:
 
 
 async def attack(folder: Path, seconds: float, only: str, short: bool) -> list[Row]:
-    """Every attack, one after the other."""
-    # So few answers have no 99th percentile: it is the slowest of them.
+    """Run all attacks, one after the other."""
+    # So few answers have no 99th percentile: the slowest one is taken.
     bodies = Bounds(128.0, 96.0, p99=100.0, stall=150.0) if short else Bounds()
     flood = Bounds(192.0, 96.0, p99=100.0, stall=250.0) if short else FLOOD
     attacks = Attacks(seconds, only, bodies)
@@ -229,10 +229,10 @@ async def attack(folder: Path, seconds: float, only: str, short: bool) -> list[R
 
 
 def main() -> int:
-    """Attack and print what it cost.
+    """Run the attacks and print their costs.
 
     Returns:
-        1 if a bound was missed.
+        1 if a bound was exceeded.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--short", action="store_true", help="about a minute")

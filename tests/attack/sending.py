@@ -1,4 +1,4 @@
-"""Sends requests as they are, on every front of a server."""
+"""Sends requests unchanged, to every front end of a server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Sender:
     """A client with one connection of each kind.
 
     Args:
-        world: whose server it asks.
+        world: the server and its ports.
     """
 
     def __init__(self, world: World) -> None:
@@ -40,7 +40,7 @@ class Sender:
         self._leave()
 
     async def send(self, body: Body, front: str) -> str:
-        """The status of the answer, by number or gRPC's name."""
+        """The status of the response, as a number or gRPC's name."""
         if body.is_grpc:
             return await self.call(body.path, body.data)
         return str(await self.post(body.path, body.data, body.headers, is_hot=front == "hot"))
@@ -62,11 +62,11 @@ class Sender:
         is_hot: bool = False,
         method: str = "POST",
     ) -> int:
-        """The status of a request of HTTP; on the slower front unless it is hot."""
+        """The status of an HTTP request; to the slower front end unless it is hot."""
         lines = [f"{method} {path} HTTP/1.1", "host: localhost", f"content-length: {len(data)}"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         if not is_hot:
-            lines.append("te: trailers")  # httptools and the application know what to make of it
+            lines.append("te: trailers")  # httptools and the application can parse it
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._world.http)
         reader, writer = self._streams

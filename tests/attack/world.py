@@ -1,4 +1,4 @@
-"""A server that is attacked, and what is seen of it from outside."""
+"""A server under attack, observed from outside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TESTS = Path(__file__).parents[1]
 
 
 class Victim(tf.Module):
-    """What attackers ask: it copies, it loops, it grows, it reads texts; rows meet in one."""
+    """The attacked model: it copies, loops, grows and parses text, and one signature mixes rows."""
 
     @tf.function(input_signature=[tf.TensorSpec(None, tf.float32, "x")])
     def copy(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -70,7 +70,7 @@ class Victim(tf.Module):
 
 
 class Half(tf.Module):
-    """The model whose clients are to notice nothing."""
+    """The model whose clients must not notice the attack."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def half(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -78,7 +78,7 @@ class Half(tf.Module):
 
 
 def save_models(folder: Path) -> None:
-    """`victim` and `good`."""
+    """Save the models `victim` and `good`."""
     victim, half = Victim(), Half()
     names = ("copy", "loop", "grow", "view", "whole", "text", "match", "words", "meet")
     signatures = {name: getattr(victim, name) for name in names}
@@ -91,7 +91,7 @@ def save_models(folder: Path) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """An unused port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -101,14 +101,14 @@ class World:
     """A server with its ports and its process.
 
     Args:
-        folder: where its models are, and the files of this class.
-        flags: more of them.
-        files: that it may have open; 0 for as many as anybody.
-        memory: bytes of data that it may have; 0 for as many as anybody.
-        program: in place of `pinnace serve`.
-        scheme: of its URL.
-        authority: whose certificate the probe trusts.
-        probes: ask it all the time, from another process.
+        folder: folder for its models and the files of this class.
+        flags: additional flags.
+        files: limit of open files; 0 keeps the default.
+        memory: limit of its data in bytes; 0 keeps the default.
+        program: program to run instead of `pinnace serve`.
+        scheme: scheme of its URL.
+        authority: certificate authority that the probe trusts.
+        probes: whether another process calls it continuously.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class World:
             )
         self._await(lambda: b"Serving on" in self.log.read_bytes())
         self._await(lambda: self._connects(self.grpc))
-        self.quiet_since = time.monotonic()  # since when no attack goes on
+        self.quiet_since = time.monotonic()  # time since which no attack is running
         self.probe: subprocess.Popen[bytes] | None = None
         if not probes:
             return
@@ -176,27 +176,27 @@ class World:
             time.sleep(0.02)
 
     def memory(self) -> int:
-        """Bytes that the server has in memory."""
+        """Resident memory of the server in bytes."""
         text = Path(f"/proc/{self.process.pid}/statm").read_text()
         return int(text.split()[1]) * resource.getpagesize()
 
     def peak(self) -> int:
-        """The most that it had since `forget_peak`."""
+        """Peak of its resident memory since `forget_peak`."""
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         if "VmHWM:" not in text:  # it has ended
             raise SystemExit(f"the server has ended:\n{self.log.read_text()[-3000:]}")
         return int(text.partition("VmHWM:")[2].split()[0]) << 10
 
     def forget_peak(self) -> None:
-        """Let the peak begin at what it has now."""
+        """Reset the peak to the current value."""
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
     def tracebacks(self) -> int:
-        """How many the log has."""
+        """Number of tracebacks in the log."""
         return self.log.read_text(errors="replace").count("Traceback")
 
     def close(self) -> int:
-        """End it as a supervisor would; its exit code."""
+        """End the server as a supervisor would; returns its exit code."""
         if self.probe is not None:
             self.probe.kill()
             self.probe.wait()
@@ -211,7 +211,7 @@ class World:
 
 @contextlib.contextmanager
 def world(folder: Path, *arguments: object, **options: object) -> Iterator[World]:
-    """A server for as long as the block lasts; it must end cleanly."""
+    """A server that runs during the block; it must end cleanly."""
     one = World(folder, *arguments, **options)  # type: ignore[arg-type]
     try:
         yield one
@@ -222,5 +222,5 @@ def world(folder: Path, *arguments: object, **options: object) -> Iterator[World
 
 
 def rows(count: int) -> np.ndarray:
-    """Rows of four numbers, each of its own."""
+    """Rows of four numbers, all different."""
     return np.arange(count * 4, dtype=np.float32).reshape(count, 4)

@@ -1,4 +1,4 @@
-"""A server as people start it, and the clients that others wrote, in environments of their own."""
+"""A server as users start it, and third-party clients in separate environments."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ W = np.float32([[1, -1, 0.5], [2, 0.25, -3]])
 
 @dataclass(frozen=True)
 class Server:
-    """Where the server listens."""
+    """The address of the server."""
 
     http: str
     grpc: str
 
 
 class Model(tf.Module):
-    """What the clients ask: numbers, text, two inputs, and Examples."""
+    """The model that clients call: numbers, text, two inputs, and Examples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Model(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     def sum(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The sum of what a sequence was sent."""
+        """The sum of all values sent in a sequence."""
         return {"total": self.total.assign_add(tf.reduce_sum(x)) + tf.zeros_like(x)}
 
     @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
@@ -126,7 +126,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def ask() -> Callable[..., dict[str, Any]]:
-    """Runs a program of `programs/` in a client's environment; gives what it prints as JSON."""
+    """Runs a program of `programs/` in a client's environment; returns the JSON that it prints."""
 
     def run(variable: str, program: str, *arguments: str, path: str = "") -> dict[str, Any]:
         python = os.environ.get(variable)

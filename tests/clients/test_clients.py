@@ -1,4 +1,4 @@
-"""Clients that others wrote ask a running server; none of our code is in their processes."""
+"""Third-party clients call a running server; none of our code is in their processes."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_triton(server: Server, ask: Ask) -> None:
         gone = f"Unable to find shared memory region: '{way}_in'"
         assert gone in found[f"{way} memory gone"][1]
         assert "failed to register shared memory region" in found[f"{way} memory long"][1]
-    assert found["http override"][0] == "403"  # nobody may load here
+    assert found["http override"][0] == "403"  # loading is not allowed here
     assert found["grpc override"][0] == "StatusCode.PERMISSION_DENIED"
     first = float((X @ W)[0, 0])
     unknown = "Request for unknown model: 'none' is not found"
@@ -114,7 +114,7 @@ def curl(*arguments: str) -> tuple[int, str]:
 def test_curl(server: Server) -> None:
     url = f"http://{server.http}/v1/models/m"
     body = json.dumps({"instances": X.tolist()})
-    # curl's own content type, that of a form, is as good as any.
+    # curl's default content type, that of a form, is accepted.
     expected = json.dumps({"predictions": Y}, separators=(",", ":"))
     assert curl(f"{url}:predict", "-d", body) == (200, expected)
     status, text = curl(f"{url}/versions/3:predict", "-d", body, "-H", "Expect: 100-continue")

@@ -1,4 +1,4 @@
-"""schemathesis reads our OpenAPI and sends what it allows, and what it does not."""
+"""schemathesis reads our OpenAPI description and sends valid and invalid requests."""
 
 import os
 import re
@@ -18,8 +18,8 @@ CHECKS = (
 def test_the_server_is_as_its_openapi_says(server: Server) -> None:
     program = os.environ["PINNACE_SCHEMATHESIS"]
     command = [program, "run", f"http://{server.http}/openapi.json", "--no-color", "--seed=1"]
-    # Unloading would take the model away from the other requests; what is not ready answers 503,
-    # which counts as a fault of the server.
+    # Unloading would remove the model for the other requests; a model that is not ready answers
+    # 503, which counts as a fault of the server.
     choice = ["--exclude-path-regex=/v2/repository/models|/ready", f"--checks={','.join(CHECKS)}"]
     amount = ["--phases=examples,coverage,fuzzing", "--max-examples=25"]
     done = subprocess.run(

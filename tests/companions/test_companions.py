@@ -1,6 +1,6 @@
-"""The programs of docs/howto/other_tools.md run with the tools that they are about.
+"""The programs of docs/howto/other_tools.md run with the tools that they describe.
 
-`make companions` puts these into a folder, without what they would bring of Keras.
+`make companions` installs these into a folder, without their Keras.
 """
 
 import os
@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "howto" / "other_tools.md"
 PROGRAMS = dict(
     re.findall(r"^## (.+?)\n(?:.|\n)*?^```python\n((?:.|\n)*?)^```$", PAGE.read_text(), re.M)
 )
-# After what is installed here: tools must not replace its NumPy.
+# After the packages installed here: tools must not replace their NumPy.
 RUN = (
     "import sys; sys.path.append(sys.argv[1]); "
     "exec(compile(sys.argv[2], 'program', 'exec'), {'__name__': 'program'})"

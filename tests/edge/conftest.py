@@ -1,4 +1,4 @@
-"""Models, exported; and a table of how far each runtime is from pinnace."""
+"""Exported models, and a table of the differences between each runtime and pinnace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinnace.deploy.onnx import export
 
 @pytest.fixture(scope="session")
 def edge(tmp_path_factory: pytest.TempPathFactory) -> Edge:
-    """Everything exported, once."""
+    """All exports, made once."""
     modules = os.environ.get("PINNACE_EDGE_MODULES")
     chromium = os.environ.get("PINNACE_CHROMIUM")
     if not modules or not chromium:
@@ -40,14 +40,14 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> Edge:
 
 @pytest.fixture(scope="session")
 def visited(edge: Edge) -> dict[str, dict[str, Any]]:
-    """What the browser found on every page."""
+    """The browser's results for all pages."""
     names = [f"{name}-{form}" for name in MODELS for form in ("onnx", "ort")]
     return run_node("run_pages.mjs", edge.pages, edge.modules, edge.chromium, *names)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The table."""
+    """Print the table."""
     if rows:
         terminalreporter.section("largest difference from pinnace, relative to the largest value")
         for line in table():

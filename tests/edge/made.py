@@ -1,4 +1,4 @@
-"""Models that are made here, for what no recorded model has."""
+"""Models built here, for features that no recorded model has."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Random(tf.Module):
-    """TensorFlow's random numbers of a seed: integer arithmetic of 64 bits in every runtime."""
+    """TensorFlow's seeded random numbers: 64-bit integer arithmetic in every runtime."""
 
     @tf.function(input_signature=[tf.TensorSpec([2], tf.int32, name="seed")])
     def serve(self, seed: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Numbers between 0 and 1, and whole ones."""
+        """Numbers between 0 and 1, and integers."""
         return {
             "uniform": tf.random.stateless_uniform([5, 7], seed),
             "whole": tf.random.stateless_uniform([9], seed, 0, 1000, tf.int32),
@@ -31,7 +31,7 @@ def random(folder: Path) -> None:
 
 
 class Strings(tf.Module):
-    """What ONNX has for strings, from opset 20 on."""
+    """The string operations that ONNX has from opset 20 on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Strings(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def serve(self, text: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Letters of another case, pieces, joins, comparisons, a table."""
+        """Case conversion, splitting, joining, comparison, a lookup table."""
         pieces = tf.strings.split(text, " ")
         return {
             "upper": tf.strings.upper(text),
@@ -65,7 +65,7 @@ LABELS = ["red", "green", "blue", "dark", "bright"]
 
 
 def picture_layers() -> tf.keras.Model:
-    """A network of pictures, that knows what their pixels are."""
+    """A network for images that normalises their pixels itself."""
     tf.keras.utils.set_random_seed(0)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -81,7 +81,7 @@ def picture_layers() -> tf.keras.Model:
 
 
 def word_layers() -> tf.keras.Model:
-    """Two inputs, one of them of whole numbers, and two outputs."""
+    """Two inputs, one of them integer, and two outputs."""
     tf.keras.utils.set_random_seed(0)
     layers = tf.keras.layers
     words = tf.keras.Input([7], name="words", dtype="int32")
@@ -92,14 +92,14 @@ def word_layers() -> tf.keras.Model:
 
 
 def pictures(folder: Path) -> None:
-    """The same, saved with what its numbers stand for."""
+    """The same network, saved with labels."""
     model = picture_layers()
     tf.saved_model.save(model, folder)
     (folder / "labels.txt").write_text("\n".join(LABELS))
 
 
 def recurrent(folder: Path) -> None:
-    """Both directions, states handed on, a layer normalisation: each is one operator."""
+    """Both directions, states passed on, a layer normalisation: each is one operator."""
     tf.keras.utils.set_random_seed(0)
     layers = tf.keras.layers
     model = tf.keras.Sequential(

@@ -1,4 +1,4 @@
-"""The models, the programs that run them in other runtimes, and the table of what came out."""
+"""The models, the programs that run them in other runtimes, and the table of results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "saved_models"
 PROGRAMS = Path(__file__).parent / "programs"
 SECONDS = 300
-# Name -> folder, or what writes one, and options. Each is another kind of network, or of file.
+# Name -> folder, or a function that writes one, and options. Each is another kind of network or
+# file.
 MODELS: dict[str, tuple[Path | Callable[[Path], None], dict[str, Any]]] = {
     "digits": (ROOT / "models" / "digits" / "1", {}),
     "convolutions": (GOLDEN / "keras_cnn" / "model", {}),
@@ -36,7 +37,7 @@ rows: dict[str, dict[str, str]] = {}
 
 @dataclass(frozen=True)
 class Edge:
-    """What `make edge` has made, and the exported models.
+    """What `make edge` installed, and the exported models.
 
     Attributes:
         modules: the `node_modules` folder.
@@ -54,7 +55,7 @@ class Edge:
 
 
 def as_modules(page: Path) -> None:
-    """Let Node take a page's programs, which end in .js, for modules."""
+    """Make Node treat a page's .js programs as modules."""
     (page / "package.json").write_text('{"type": "module"}')
 
 
@@ -68,7 +69,7 @@ def run_node(program: str, *arguments: object) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    # Texts in it may have other ends of lines, which JSON leaves as they are.
+    # Texts in it may contain other line ends, which JSON keeps.
     found: dict[str, Any] = json.loads(done.stdout.strip().rpartition("\n")[2])
     return found
 
@@ -80,7 +81,7 @@ def record(model: str, runtime: str, found: dict[str, Any]) -> None:
 
 
 def table() -> Iterator[str]:
-    """Models down, runtimes across."""
+    """The table: a row for each model, a column for each runtime."""
     runtimes = list(dict.fromkeys(runtime for row in rows.values() for runtime in row))
     wide = max(map(len, rows)) + 2
     yield " " * wide + "  ".join(f"{runtime:>12}" for runtime in runtimes)

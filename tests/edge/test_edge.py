@@ -1,4 +1,4 @@
-"""The same numbers everywhere: in Python, Node, WebAssembly and a browser, as .onnx and as .ort."""
+"""The same results in Python, Node, WebAssembly and a browser, from .onnx and .ort files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/js_node and examples/js_browser do what their pages say."""
+"""examples/js_node and examples/js_browser do what their documentation says."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_node_reads_texts(edge: Edge, tmp_path: Path) -> None:
         ["node", "ask.mjs", "mood", *texts], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    # What Python printed of the same files, to the last digit.
+    # Python's output for the same files, to the last digit.
     assert done.stdout.splitlines() == made.stdout.splitlines()[-2:]
     assert [line.split()[-2] for line in done.stdout.splitlines()] == ["good", "bad"]
 

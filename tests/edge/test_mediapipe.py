@@ -24,7 +24,7 @@ PICTURE = np.random.default_rng(3).integers(0, 256, (20, 24, 3), np.uint8)
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of pictures."""
+    """A saved network for images."""
     place = tmp_path_factory.mktemp("saved") / "model"
     made.pictures(place)
     return place
@@ -83,7 +83,7 @@ def test_a_file_that_was_read_and_written_again(saved: Path, tmp_path: Path) -> 
 
 
 def test_a_normalization_that_is_given(tmp_path: Path) -> None:
-    """The model takes numbers from -1 to 1, and says nothing of pixels."""
+    """The model expects numbers from -1 to 1, and does not normalise pixels itself."""
 
     @tf.function(input_signature=[tf.TensorSpec([1, 20, 24, 3], name="image")])
     def colours(image: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -1,4 +1,4 @@
-"""Pages of .tflite files and of TensorFlow.js models, in Chromium; the same in Python and Node."""
+"""Pages of .tflite files and TensorFlow.js models in Chromium, compared with Python and Node."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PICTURE = np.random.default_rng(3).integers(0, 256, (20, 24, 3), np.uint8)
 
 
 def sources(folder: Path) -> Callable[[Source], Path]:
-    """Where a model is; those that are made here are made once."""
+    """The folder of a model; models built here are built once."""
 
     def found(source: Source) -> Path:
         if isinstance(source, Path):
@@ -68,7 +68,7 @@ def sources(folder: Path) -> Callable[[Source], Path]:
 
 @pytest.fixture(scope="session")
 def folder(edge: Edge, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of each model, and the files beside them."""
+    """The folder with a page for each model, and their files."""
     place = tmp_path_factory.mktemp("more_pages").resolve()
     found = sources(place)
     rows = {"image": np.random.default_rng(0).integers(0, 256, (40, 20, 24, 3)).astype(np.float32)}
@@ -95,7 +95,7 @@ def folder(edge: Edge, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def seen(edge: Edge, folder: Path) -> dict[str, dict[str, Any]]:
-    """What the browser found on every page."""
+    """The browser's results for all pages."""
     names = [f"lite-{name}" for name in LITE] + [f"tfjs-{name}" for name in OF_TFJS]
     return run_node("run_pages.mjs", folder, edge.modules, edge.chromium, *names)
 

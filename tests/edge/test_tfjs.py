@@ -1,4 +1,4 @@
-"""Models of TensorFlow.js in TensorFlow.js itself: whole models, and every op by its cases."""
+"""Exports run in TensorFlow.js itself: whole models, and every op with its cases."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ MODELS = [
     ("v1_recurrent", "serving_default"),
 ]
 BACKENDS = ("cpu", "wasm")
-# What a backend gives another answer to, and the reason; each is a fault of TensorFlow.js.
+# Ops for which a backend gives another result, and the reason; each is a fault of TensorFlow.js.
 KNOWN: dict[str, str] = {}
 _TOLERANCE = 2e-5
-_EXAMPLES = int(os.environ.get("EDGE_EXAMPLES") or 3)  # of each op
-_CHUNK = 200  # a kernel that fails in WebAssembly takes the models behind it with it
+_EXAMPLES = int(os.environ.get("EDGE_EXAMPLES") or 3)  # for each op
+_CHUNK = 200  # a kernel that fails in WebAssembly makes the following models fail, too
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +126,7 @@ def test_a_sample_is_what_is_compared(modules: Path, tmp_path: Path) -> None:
 
 
 class Written:
-    """The models of all cases, and what they must give."""
+    """The models of all cases, and their expected outputs."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
@@ -149,7 +149,7 @@ class Written:
             xs, attrs = case.draw(data)
             kinds = [d for d in case.float_dtypes() if d in (dtypes.float32, dtypes.float64)]
             xs = in_dtype(xs, data.draw(st.sampled_from(kinds or list(case.float_dtypes()))))
-            # Numbers that float32 does not have are others there; of nothing there is nothing.
+            # Numbers that float32 cannot represent differ there; empty tensors are not supported.
             xs = tuple(_as_there(x) for x in xs)
             try:
                 wanted = run(case, xs, attrs)
@@ -197,7 +197,7 @@ def _as_there(x: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    """All models, once."""
+    """All models, written once."""
     number = int(os.environ.get("EDGE_SEED") or secrets.randbelow(1 << 32))
     return Written(tmp_path_factory.mktemp("tfjs_ops"), number)
 
@@ -230,7 +230,7 @@ def test_every_op_is_what_its_kernel_computes(
 
 
 def _problem(place: Path, backend: str, names: list[str], wanted: list[Any]) -> str | None:
-    """What is wrong; "" where TensorFlow.js says itself that it cannot, None if it is right."""
+    """The problem; "" if TensorFlow.js itself refuses the op, None if there is none."""
     try:
         answer = read_answer(place, backend)
     except InternalError:

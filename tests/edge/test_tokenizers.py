@@ -1,4 +1,4 @@
-"""tokenizer.js gives what tokenizer.py gives, and ONNX Runtime the model's outputs for it."""
+"""tokenizer.js and tokenizer.py agree, and ONNX Runtime gives the model's outputs for their ids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def told(tokenizer: Tokenizer, texts: dict[str, Any]) -> dict[str, Any]:
         name: {
             "dtype": one.dtype,
             "shape": list(one.shape),
-            # Truths are bytes in JavaScript, and wide integers are texts here.
+            # Bools are bytes in JavaScript, and 64-bit integers are strings here.
             "data": [str(item) if one.dtype == "int64" else item for item in one.data],
         }
         for name, one in tokenizer(**texts).items()
@@ -51,7 +51,7 @@ def test_javascript_does_every_step_as_python_does(name: str, tmp_path: Path) ->
     for given, found in zip(feeds, node(tmp_path, feeds), strict=True):
         try:
             expected = told(tokenizer, given)
-        except TokenizerError:  # a text that is no number, for a program that wants one
+        except TokenizerError:  # a text that is not a number, for a program that expects one
             assert "TokenizerError" in found["error"], given
             continue
         assert found.get("numbers") == expected, given

@@ -1,4 +1,4 @@
-"""Every program of examples/ runs to its end, in a process of its own."""
+"""Every program of examples/ runs to its end, in a separate process."""
 
 import importlib.util
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 from architecture.sources import ROOT
 
-# What takes seconds even when it does little; `make deep` and `make examples` run it.
+# Programs that take seconds even with little work; `make deep` and `make examples` run them.
 SLOW = {
     "digits_demo",
     "own_head",

@@ -57,7 +57,7 @@ def exported(phone: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def constants(source: Path) -> dict[str, object]:
-    """Names, sizes and values that a source says of the model, in lower case."""
+    """Names, sizes and values of the model that a source states, in lower case."""
     pattern = r'^\s*(?:static let|const val) (\w+)(?:: \w+)? = ("[^"]+"|[\d.]+)f?\s*$'
     found = re.findall(pattern, source.read_text(), re.MULTILINE)
     return {

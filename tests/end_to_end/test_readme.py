@@ -1,4 +1,4 @@
-"""README's own words, done one after the other as a newcomer would."""
+"""README's commands, run one after the other as a newcomer would."""
 
 import os
 import re
@@ -19,7 +19,7 @@ ENVIRONMENT = {**os.environ, "PATH": PATH}
 
 
 def written(start: str) -> str:
-    """The command that README has between backquotes and that starts so."""
+    """The command in README's backquotes that starts with this text."""
     return re.search(f"`({re.escape(start)} [^`]+)`", README).group(1)
 
 
@@ -40,7 +40,7 @@ def run(*command: str, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Where README's program was run; the model that it saved is there."""
+    """The folder in which README's program ran, with the model that it saved."""
     path = tmp_path_factory.mktemp("newcomer")
     (path / "program.py").write_text(PROGRAM)
     assert "output_0" in run(sys.executable, "program.py", folder=path)

@@ -1,4 +1,4 @@
-"""A model is saved and loaded, here and in a process without its code: the same numbers."""
+"""A model is saved and loaded, here and in a process without its code, with equal results."""
 
 from pathlib import Path
 from typing import Any

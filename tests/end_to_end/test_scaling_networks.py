@@ -1,4 +1,4 @@
-"""Networks that scale pixels themselves: what they scale by is in SavedModels and ONNX files."""
+"""Networks that scale pixels themselves: their scales are in SavedModels and ONNX files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ X = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)).astype(np.float32)
 
 @pytest.fixture(scope="module", params=NETWORKS)
 def network(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
-    """A SavedModel of a network with random weights, and what the network gives.
+    """A SavedModel of a network with random weights, and the network's outputs.
 
     EfficientNetV2 divides by a constant, EfficientNet by a weight, whose first value is 1.
     """
@@ -35,7 +35,7 @@ def network(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     folder = tmp_path_factory.mktemp("networks") / "1"
     tf.saved_model.save(model, folder)
     expected = model.predict(X, verbose=0)
-    # Outputs depend on what pixels are scaled by: they change with it.
+    # Outputs depend on the scale of the pixels: they change with it.
     assert np.abs(model.predict(X / 2, verbose=0) - expected).max() > 0.01 * np.abs(expected).max()
     return folder, expected
 

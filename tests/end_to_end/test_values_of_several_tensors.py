@@ -1,6 +1,6 @@
-"""Sparse and ragged values of signatures of version 1, by Python, CLI, REST, gRPC and ONNX.
+"""Sparse and ragged inputs of version 1 signatures, in Python, CLI, REST, gRPC and ONNX.
 
-TensorFlow recorded the answers; it feeds a value part by part, and so does every way here.
+TensorFlow recorded the results; it feeds each component of a value separately, as is done here.
 """
 
 import json
@@ -32,7 +32,7 @@ PARTS = {
     "ragged": ("values", "row_splits"),
     "twice ragged": ("values", "row_splits", "row_splits_1"),
 }
-# What is made of several tensors, and of which.
+# Values that consist of several tensors, and their components.
 MODELS = {
     "sparse_in_and_out": {"x": "sparse"},
     "sparse_beside_names_with_signs": {"x": "sparse"},
@@ -54,7 +54,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def by_parts(name: str, arrays: Arrays) -> Arrays:
-    """Recorded arrays by the names that parts have here."""
+    """Recorded arrays by the names that components have here."""
     found = {}
     for key, value in arrays.items():
         whole, _, number = key.rpartition("|")
@@ -106,7 +106,7 @@ def test_the_command_line(name: str, inputs: Arrays, outputs: Arrays, tmp_path: 
 
 @pytest.fixture(scope="module")
 def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """REST and gRPC of a server process that has all models."""
+    """The REST and gRPC ports of a server process with all models."""
     pytest.importorskip("grpc")
     folder = tmp_path_factory.mktemp("served")
     found = []
@@ -169,7 +169,7 @@ def test_grpc(ports: tuple[int, int], name: str, inputs: Arrays, outputs: Arrays
     assert_equal(found, by_parts(name, outputs))
 
 
-# Tables of words, and values of strings that are joined, have no counterpart in ONNX.
+# Tables of words and joined string values have no counterpart in ONNX.
 EXPORTED = ("sparse_in_and_out", "sparse_beside_names_with_signs", "slices_in_and_out")
 
 
@@ -182,7 +182,7 @@ def test_the_onnx_file(name: str, tmp_path: Path) -> None:
     answer = pinnace("export", model_of(name), target, "--sample", tmp_path / "sample.npz")
     assert answer.code == 0, answer.err
     session = runtime.InferenceSession(target)
-    # The file may spell the names of parts otherwise, and has them in the order of the signature.
+    # The file may spell the names of components differently, and has them in the signature's order.
     names = tf.saved_model.load(model_of(name)).signatures["serving_default"].array_outputs
     for inputs, outputs in calls:
         found = session.run(None, by_parts(name, inputs))

@@ -1,4 +1,4 @@
-"""Train, save, load in a fresh process, serve, export: the same numbers throughout."""
+"""Train, save, load in a fresh process, serve, export: equal results throughout."""
 
 import json
 import signal
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> np.ndarray:
-    """What the trained model itself answers."""
+    """The predictions of the trained model itself."""
     return np.load(folder.parent / "expected.npy")
 
 
@@ -62,7 +62,7 @@ signature = loaded.signatures["serving_default"]
 """,
         {"x": X},
     )
-    # The same plan on the same kernels; only batches are put together otherwise.
+    # The same plan on the same kernels; only batches are formed differently.
     np.testing.assert_allclose(outputs["y"], expected, rtol=1e-6, atol=1e-7)
 
 
@@ -78,7 +78,7 @@ def test_the_onnx_file_gives_the_same_numbers(
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    """A server process, started as a person starts it."""
+    """The URL of a server process, started as a user would start it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -105,7 +105,7 @@ def test_the_server_gives_the_same_numbers_in_rows_and_columns(
     path = f"{url}/v1/models/shapes:predict"
     rows = httpx.post(path, json={"instances": X.tolist()}).json()["predictions"]
     columns = httpx.post(path, json={"inputs": X.tolist()}).json()["outputs"]
-    # Replies carry the shortest text that reads back to the same float32.
+    # Responses contain the shortest text that parses to the same float32.
     np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(columns, expected, rtol=1e-5, atol=1e-7)
 

@@ -1,4 +1,4 @@
-"""What Windows does not have is not needed: the main jobs in processes without it."""
+"""Nothing that Windows lacks is needed: the main jobs in processes without it."""
 
 import json
 import signal
@@ -23,7 +23,7 @@ from support import without_posix
 """
 RUN = "from pinnace.deploy.cli.main import main; raise SystemExit(main(sys.argv[1:]))"
 
-# Those that belong to programs which this environment does not have.
+# Import errors of programs that this environment does not have are ignored.
 EVERY_MODULE = """
 import importlib, pkgutil
 import pinnace

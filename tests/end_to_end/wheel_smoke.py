@@ -1,4 +1,4 @@
-"""Train, save, load and predict with an installed wheel; run by the interpreter that it is in."""
+"""Train, save, load and predict with an installed wheel; run by the wheel's interpreter."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def pinnace(*arguments: str) -> str:
-    """What the command line prints."""
+    """The output of the command line."""
     command = [str(Path(sys.executable).parent / "pinnace"), *arguments]
     environment = {**os.environ, "COLUMNS": "120"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

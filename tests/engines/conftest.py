@@ -1,4 +1,4 @@
-"""One model for all engines. Each runs in an environment of its own."""
+"""One model for all engines, each of which runs in a separate environment."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +16,14 @@ def rowwise(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
-    """The address of a cluster of Ray."""
+    """The address of a Ray cluster."""
     with running_cluster() as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of two formats; those of JSON have a bad row each."""
+    """Files of two formats; each JSON file has one bad row."""
     folder = tmp_path_factory.mktemp("data")
     for number in range(FILES):
         write_rows(folder, number)

@@ -1,4 +1,4 @@
-"""Strategies over processes, which mpirun starts on this machine, on the loopback device."""
+"""Multi-process strategies; mpirun starts the processes on this machine, on the loopback device."""
 
 import json
 import os
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.engines
 
 PROGRAMS = Path(__file__).parent / "mpi"
 MPIRUN = Path(sys.executable).with_name("mpirun")
-# What processes send stays on this machine (mpirun itself has a port for other machines, which it
-# takes on no loopback device); root may run it, as in a container. No process is bound to a core:
-# there may be fewer of those.
+# Messages between processes stay on this machine (mpirun itself opens a port for other machines,
+# which it does not do on a loopback device); root may run it, as in a container. No process is
+# bound to a core, since there may be fewer cores than processes.
 OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,sm,tcp"]
 OPTIONS += ["--mca", "btl_tcp_if_include", "lo"]
 ENVIRONMENT = {
@@ -28,7 +28,7 @@ ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMP_NUM_THREADS": "1",
 }
-# Longer than any of them takes on a machine with other work (seconds).
+# Longer than any of them takes on a busy machine (seconds).
 BOUND_S = 570
 SIZES = pytest.mark.parametrize("size", [2, 3])
 
@@ -50,7 +50,7 @@ def answers(size: int, folder: Path, done: subprocess.CompletedProcess[str]) -> 
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(size)]
 
 
-# What is shared out and added up is what TensorFlow shares out and adds up.
+# Distribution and sums are those of TensorFlow.
 
 
 @SIZES
@@ -109,7 +109,7 @@ def test_every_sample_is_seen_once_in_an_epoch(trained: Any) -> None:
     for name in ("arrays", "dataset"):
         seen = [row for one in trained[0] for row in one[name][0]]
         assert sorted(seen) == list(range(20)), name
-        # The last step's rows, as a mean over the processes: 4 are left of 20.
+        # The rows of the last step, as a mean over the processes: 4 of 20 remain.
         np.testing.assert_allclose(trained[0][0][name][1], [4 / len(trained[0])], rtol=1e-6)
 
 
@@ -126,10 +126,10 @@ def test_the_chief_writes_for_all(trained: Any) -> None:
         files = one["files"]
         assert files["loaded"] < 1e-6
         assert files["served"] < 1e-6
-        # The metric holds 0, 1, ... of the processes.
+        # The metric has the values 0, 1, ... in the processes.
         assert files["mean"] == (len(found) - 1) / 2
         assert files["kept"] == ["ckpt-2"]
-    assert len(list((folder / "logs").rglob("events*"))) == 2  # of `fit`, of the program
+    assert len(list((folder / "logs").rglob("events*"))) == 2  # from `fit`, from the program
     assert len((folder / "log.csv").read_text().splitlines()) == 2  # the header, an epoch
     assert not list(folder.rglob("*ckpt-1*"))
 
@@ -173,7 +173,7 @@ def test_a_process_that_is_killed_ends_all(tmp_path: Path) -> None:
 
 
 def test_a_process_that_hangs_is_not_waited_for_longer_than_was_said(tmp_path: Path) -> None:
-    # The limit holds for the start, too, where processes of a busy machine come one by one.
+    # The limit also applies to the start, where processes on a busy machine start one by one.
     done = mpirun(2, "ending.py", "sleeps", tmp_path, 40)
     assert done.returncode != 0
     assert "DeadlineExceededError: process 0 of 2 has waited 40 s for the others" in done.stderr

@@ -1,7 +1,7 @@
-"""`pinnace score --engine ray` on a cluster of this machine: nothing is lost, nothing is twice.
+"""`pinnace score --engine ray` on a local cluster: no row is lost or duplicated.
 
-Drivers and actors are killed while files are scored; what is there in the end is compared with what
-one process writes, byte for byte.
+Drivers and actors are killed while files are scored; the final files are compared byte for byte
+with those of one process.
 """
 
 import os
@@ -22,7 +22,7 @@ pytest.importorskip("ray")
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """What one process writes, and what it tells."""
+    """The files and the summary of one process."""
     folder = tmp_path_factory.mktemp("whole")
     code, out, err = ended(start(data, folder))
     assert code == 3, err
@@ -30,7 +30,7 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, A
 
 
 def at_work(folder: Path) -> list[int]:
-    """The actors that have a file in the making in a folder."""
+    """The actors that are writing a file in a folder."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -44,7 +44,7 @@ def at_work(folder: Path) -> list[int]:
 
 
 def kill_one_at_work(folder: Path, driver: subprocess.Popen[str], known: set[int]) -> bool:
-    """Kill an actor while it has a file in the making; False if the driver ends before."""
+    """Kill an actor while it is writing a file; False if the driver ends before."""
     fresh: list[int] = []
 
     def is_seen() -> bool:
@@ -63,8 +63,8 @@ def in_the_making(folder: Path) -> list[str]:
 
 
 def check(data: Path, folder: Path, whole: tuple[Path, Any]) -> None:
-    """Every row is there once, with the bits that one process writes; nothing else is there."""
-    code, out, err = ended(start(data, folder))  # which removes what the killed ones left
+    """Check that every row exists once, bit for bit as one process writes it, and nothing else."""
+    code, out, err = ended(start(data, folder))  # this removes what the killed ones left
     assert code == 3, err
     assert (out["skipped"], out["done"]) == (FILES, 0)
     assert visible_files(folder) == visible_files(whole[0])
@@ -80,7 +80,7 @@ def check(data: Path, folder: Path, whole: tuple[Path, Any]) -> None:
 def test_actors_write_what_one_process_writes(
     cluster: str, data: Path, whole: tuple[Path, Any], tmp_path: Path
 ) -> None:
-    """Also those that wait for a CPU hold nothing up: four are wanted, and two are there."""
+    """Actors that wait for a CPU do not block the others: four are requested, and two can run."""
     driver = start(data, tmp_path / "out", *on_ray(cluster, "--workers", "4"))
     code, out, err = ended(driver)
     assert code == 3, err
@@ -101,7 +101,7 @@ def test_actors_that_are_killed_lose_nothing(
     code, out, err = ended(driver)
     assert code == 3, err
     assert (out["done"], out["rows"], out["bad"]) == (FILES, whole[1]["rows"], whole[1]["bad"])
-    assert in_the_making(folder)  # what the killed ones had begun
+    assert in_the_making(folder)  # files that the killed ones had begun
     check(data, folder, whole)
 
 

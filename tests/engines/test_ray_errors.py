@@ -1,4 +1,4 @@
-"""`pinnace score --engine ray`: what actors are told, and the errors of those that cannot work."""
+"""`pinnace score --engine ray`: settings of actors, and the errors of those that cannot work."""
 
 import os
 import re
@@ -144,7 +144,7 @@ def test_actors_import_modules_from_the_folder_of_the_command(
     )
 
 
-# Programs, as their settings are more than the command line has.
+# Programs, since they have settings that the command line lacks.
 ENGINE = """
 import sys, types
 import ray
@@ -161,7 +161,7 @@ try:
 except OpError as error:
     print(type(error).__name__, error)
 """
-# As where the library is not installed: what actors are given cannot be read there.
+# As if the library were not installed: the pickled arguments of actors cannot be loaded there.
 UNKNOWN = """
 only_here = sys.modules["only_here"] = types.ModuleType("only_here")
 vars(only_here)["ScoreSettings"] = ScoreSettings

@@ -1,4 +1,4 @@
-"""The program of docs/howto/ray_serve.md answers as the model does."""
+"""The program of docs/howto/ray_serve.md returns the model's results."""
 
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.engines
 pytest.importorskip("ray.serve")
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "ray_serve.md"
-# It prints what the server answered; Ray's logs go to the other stream.
+# It prints the server's response; Ray's logs go to stderr.
 ASK = """
 import json, socket, sys
 import httpx, ray
@@ -62,5 +62,5 @@ def test_the_program_of_the_page_answers_as_the_model_does(tmp_path: Path) -> No
     code, reply, unknown = json.loads(line.removeprefix("answer "))
     assert (code, unknown) == (200, 404)
     (wanted,) = tf.saved_model.load(str(MODEL)).signatures["serving_default"](x).values()
-    # What is compiled meanwhile sums in another order.
+    # Machine code sums in another order.
     np.testing.assert_allclose(reply["predictions"], wanted, rtol=1e-5, atol=1e-6)

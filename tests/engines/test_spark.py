@@ -1,4 +1,4 @@
-"""A model on the columns of Spark, on this machine."""
+"""A model on Spark columns, on this machine."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files of LiteRT: what an interpreter runs of them, and the metadata and files that they carry."""
+"""LiteRT files: the parts that an interpreter runs, and their metadata and associated files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LITE = Path(__file__).parents[1] / "golden" / "lite"
 
 
 class LiteFiles(Target):
-    """Files of LiteRT: their bytes, and numbers in tables that are whole."""
+    """LiteRT files: their bytes, and numbers in valid tables."""
 
     weight = 4
 
@@ -64,7 +64,7 @@ class LiteFiles(Target):
             plan_of(one.graph)
 
 
-# Every kind of field is in one of them, as the texts of the schema mean it.
+# Together they have every kind of field, used as the schema's comments describe.
 _IMAGE = {
     "name": "image",
     "description": "A picture of a pet.",
@@ -167,9 +167,9 @@ _ODD = (0, 1, 2, 8, 12, 14, 0x7F, 0x80, 0xFF)
 
 
 class LiteMetadata(Target):
-    """Metadata of files of LiteRT: their bytes, their tables, and the archive behind the file.
+    """Metadata of LiteRT files: their bytes, their tables, and the archive at the end of the file.
 
-    It is read, kept beside a SavedModel, shown, and written into another file.
+    It is read, saved beside a SavedModel, printed, and written into another file.
     """
 
     weight = 3
@@ -191,7 +191,7 @@ class LiteMetadata(Target):
         self._damaged = b""
 
     def _with(self, told: bytes) -> bytes:
-        """A file whose metadata are these bytes."""
+        """A file with these bytes as its metadata."""
 
         def change(model: dict[str, Any]) -> None:
             buffers = list(model["buffers"])
@@ -222,7 +222,7 @@ class LiteMetadata(Target):
         return len(self._damaged)
 
     def _with_other_members(self, draw: random.Random) -> tuple[bytes, bytes]:
-        """Names that lead elsewhere, files that are packed a thousandfold or in other ways."""
+        """Names that lead outside, files that are compressed a thousandfold or by other methods."""
         kind = draw.choice(_PACKED)
         if draw.random() < 0.1:
             return self._model, self._bombs.get(kind, self._many)
@@ -263,7 +263,7 @@ def _archive(files: dict[str, bytes], kind: int) -> bytes:
 
 
 def _with_many_entries(archive: bytes) -> bytes:
-    """One member, listed more often than there is memory for."""
+    """One member, listed so often that all copies exceed the memory."""
     start, end = archive.index(_ENTRY), archive.index(_END)
     entries = archive[start:end] * _MANY
     close = bytearray(archive[end:])
@@ -272,7 +272,7 @@ def _with_many_entries(archive: bytes) -> bytes:
 
 
 def _with_other_entry(draw: random.Random, archive: bytes) -> bytes:
-    """Another number somewhere in the list of members, or at its end."""
+    """A file with another number in the archive's directory, or in its end record."""
     content = bytearray(archive)
     mark, size = draw.choice(((_ENTRY, _ENTRY_SIZE), (_ENTRY, _ENTRY_SIZE), (_END, _END_SIZE)))
     places = [at for at in range(len(content)) if content.startswith(mark, at)]

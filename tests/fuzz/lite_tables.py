@@ -1,4 +1,4 @@
-"""The tables of a flatbuffer with other numbers in them: of a .tflite file, or of its metadata."""
+"""Changed numbers in the tables of a flatbuffer: a .tflite file, or its metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ODD = (0, 1, -1, 2, 3, 7, 100, 127, 128, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 
 
 
 def as_table(parsed: Parsed) -> Table:
-    """What was read, as what can be changed and written."""
+    """The table that was read, in a form that can be changed and written."""
     return Table(parsed.name, {name: _part(value) for name, value in parsed.fields.items()})
 
 
@@ -32,7 +32,7 @@ def _part(value: Any) -> Any:
 
 
 def change_table(draw: random.Random, table: Table, schema: Schema = lite_schema) -> None:
-    """Change something in a table, or in one below it."""
+    """Change something in a table, or in a nested one."""
     fields: Any = table.fields
     while fields:
         name = draw.choice(sorted(fields))
@@ -54,7 +54,7 @@ def _other(draw: random.Random, schema: Schema, kind: str, value: Any) -> Any:
     if draw.random() < 0.1 or value is None or kind in schema.UNIONS:
         return None
     if isinstance(value, Table):
-        return None  # changed as a whole, it is left out
+        return None  # if it is changed as a whole, it is omitted
     if kind == "bool":
         return not value
     if kind == "string":
@@ -79,7 +79,7 @@ _WHOLE = frozenset({"int8", "int16", "uint16", "int32", "uint32", "int64", "uint
 
 
 def _within(kind: str, number: int) -> int:
-    """A number as a type of fewer bits has it."""
+    """A number wrapped around to a type of fewer bits."""
     bits = int(kind.lstrip("uint"))
     number %= 1 << bits
     is_negative = not kind.startswith("u") and number >= 1 << (bits - 1)

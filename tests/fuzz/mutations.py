@@ -1,4 +1,4 @@
-"""Ways to damage a file: in its bytes, and in the fields of the messages that it holds."""
+"""Ways to damage a file: its bytes, and the fields of its messages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-# Values at which sizes and counts are misread.
+# Values that break the reading of sizes and counts.
 _ODD = (0, 1, -1, 2, 127, 128, 255, 1 << 15, (1 << 31) - 1, -(1 << 31), 1 << 32, (1 << 62) + 1)
 _RUNS = (b"\0", b"\xff", b"\x80", b"\x7f", b"\x0a")
 _MOST = 6
 
 
 def damaged(draw: random.Random, data: bytes, other: bytes) -> bytes:
-    """`data` with some bytes changed, lost, doubled, or taken from `other`."""
+    """`data` with some bytes changed, removed, repeated, or taken from `other`."""
     content = bytearray(data)
     for _ in range(draw.randint(1, _MOST)):
         size = len(content)
@@ -48,7 +48,7 @@ def damaged(draw: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def changed(draw: random.Random, message: Any) -> None:
-    """Change some fields of a message, as deep as may be."""
+    """Change some fields of a message, at any depth."""
     for _ in range(draw.randint(1, 3)):
         _change(draw, message)
 
@@ -61,7 +61,7 @@ def _change(draw: random.Random, message: Any) -> None:
 
 
 def _step(draw: random.Random, message: Any) -> Any:
-    """Change something here and answer None, or answer a message inside this one."""
+    """Change a field here and return None, or return a nested message."""
     present = message.ListFields()
     if not present or draw.random() < 0.08:
         return _set_some(draw, message)
@@ -117,7 +117,7 @@ def _change_value(draw: random.Random, message: Any, field: Any, value: Any) -> 
 
 
 def _set_some(draw: random.Random, message: Any) -> None:
-    """Give a field that was not there a value."""
+    """Set a field that was not set."""
     fields = [one for one in message.DESCRIPTOR.fields if not _is_repeated(one)]
     if fields:
         field = draw.choice(fields)
@@ -176,7 +176,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def changed_json(draw: random.Random, content: Any) -> None:
-    """Change some values of a JSON document, as deep as may be."""
+    """Change some values of a JSON document, at any depth."""
     for _ in range(draw.randint(1, 3)):
         places = list(_places(content))
         if not places:
@@ -197,7 +197,7 @@ def changed_json(draw: random.Random, content: Any) -> None:
 
 
 def _places(content: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place of a document: what it is in, and its key there."""
+    """Every value of a document, as its container and its key there."""
     keys = content if isinstance(content, dict) else range(len(content))
     for key in keys:
         yield content, key

@@ -1,10 +1,10 @@
-"""Damage files in many ways and see that reading them is right or one clear error.
+"""Damage files in many ways, and check that reading them succeeds or raises one clear error.
 
     python -m fuzz.run [--inputs 100000] [--seed 0] [--workers 2] [--only NUMBER]
 
-Input NUMBER of a seed is always the same one: `--only` repeats it, with its traceback. Every input
-is read in a worker process that is watched: a crash, more than a second of its own time, more
-memory than four times the file and a base, or an error that is no OpError is a finding.
+Input NUMBER of a seed is always the same: `--only` repeats it, with its traceback. Every input is
+read in a monitored worker process: a crash, more than a second of processor time, more memory than
+four times the file plus a base, or an error other than OpError is a finding.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ SECONDS = 1.0  # of processor time
 PATIENCE = 20.0  # seconds on the clock, after which a worker hangs
 TIMES = 4
 BASE = 24 << 20  # a first call builds tables and compiles patterns
-LIMIT = 2 << 30  # what one may ask for beyond what is there
+LIMIT = 2 << 30  # what one may allocate beyond the size of the file
 SHOWN = 20
 
 
 class Process:
-    """One worker, seen from outside; `hot.run` has workers of its own."""
+    """One worker, as seen by the parent; `hot.run` has a class of its own."""
 
     module, patience = "fuzz.run", PATIENCE
 
@@ -61,7 +61,7 @@ class Process:
         )
 
     def look(self) -> bool:
-        """Whether it is still at work; one that died goes on behind what it died of."""
+        """Whether it is still running; after a crash it continues with the next input."""
         at = struct.unpack("<q", self._place.read_bytes())[0]
         if at != self.at:
             self.at, self._since = at, time.monotonic()
@@ -75,7 +75,7 @@ class Process:
         elif code:
             self._finding("crash", f"the process ended with {code}: {self._output()[-600:]}")
             if self.at == self._started:
-                # Not once has one input been read: it is the harness that is broken.
+                # Not a single input has been read: the harness itself is broken.
                 raise SystemExit(f"a worker cannot begin: {self._output()[-2000:]}")
         self._collect()
         if code == 0:
@@ -102,12 +102,12 @@ class Process:
 
 
 def memory() -> int:
-    """The bytes this process has in memory."""
+    """Resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def peak() -> int:
-    """The most it had since `forget_peak`."""
+    """Peak of its resident memory since `forget_peak`."""
     text = Path("/proc/self/status").read_text()
     return int(text.partition("VmHWM:")[2].split()[0]) << 10
 
@@ -129,7 +129,7 @@ def targets(scratch: Path) -> list[Any]:
 
 
 def one(target: Any, draw: random.Random, *, show: bool) -> tuple[str, str]:
-    """Damage, use; what came of it and why that is a finding, if it is."""
+    """Damage and use a file; returns the outcome, and why it is a finding if it is one."""
     from pinnace.framework.errors import OpError
 
     size = target.damage(draw)
@@ -162,7 +162,7 @@ def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
     with tempfile.TemporaryDirectory(dir=memory_folder()) as scratch:
         made = targets(Path(scratch))
         for target in {id(one): one for one in made}.values():
-            one(target, random.Random(0), show=False)  # what is loaded once is no input's fault
+            one(target, random.Random(0), show=False)  # what is loaded once is not due to an input
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + LIMIT, held + LIMIT))
         counts: collections.Counter[str] = collections.Counter()

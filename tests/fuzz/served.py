@@ -1,11 +1,11 @@
-"""Damage requests in many ways and send them to a server that runs: both fronts of HTTP, and gRPC.
+"""Damage requests in many ways and send them to a running server: both HTTP front ends, and gRPC.
 
     python -m fuzz.served [--requests 100000] [--seed 0] [--only NUMBER]
 
-Request NUMBER of a seed is always the same one: `--only` sends it alone and prints the answer.
-Findings are: an answer of 5xx other than 503 and 504 (or UNKNOWN, INTERNAL, UNIMPLEMENTED,
-DATA_LOSS of gRPC), a traceback in the server's log, a server that ends, one that does not answer,
-and memory that is not given back.
+Request NUMBER of a seed is always the same: `--only` sends it alone and prints the response.
+Findings are: a status 5xx other than 503 and 504 (or UNKNOWN, INTERNAL, UNIMPLEMENTED, DATA_LOSS in
+gRPC), a traceback in the server's log, a server that ends or does not respond, and memory that is
+not freed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 CLIENTS = 8
 WAIT_S = 30.0
-GROWN = 96 << 20  # what compilers, caches and clients' connections may take for good
+GROWN = 96 << 20  # what compilers, caches and clients' connections may keep
 FAULTS = frozenset({"UNKNOWN", "INTERNAL", "UNIMPLEMENTED", "DATA_LOSS", "NO ANSWER"})
 GOOD_CODES = frozenset({503, 504})
 SHOWN = 20
@@ -67,7 +67,7 @@ X = np.arange(6, dtype=np.float32)
 
 
 def documents() -> list[tuple[str, Any]]:
-    """Requests in JSON that are right."""
+    """Valid JSON requests."""
     examples = [{"a": 1, "b": [1.5, 2.5], "c": "x"}, {"d": {"b64": "AAEC"}}]
     tensor = {"name": "x", "shape": [2, 3], "datatype": "FP32", "data": X.tolist()}
     texts = {"name": "inputs", "shape": [2], "datatype": "BYTES", "data": ["a", "bc"]}
@@ -88,7 +88,7 @@ def documents() -> list[tuple[str, Any]]:
 
 
 def messages() -> list[tuple[str, Any]]:
-    """Requests over gRPC that are right."""
+    """Valid gRPC requests."""
     predict, filled, texts = PredictRequest(), PredictRequest(), PredictRequest()
     predict.model_spec.name = filled.model_spec.name = texts.model_spec.name = "victim"
     predict.inputs["x"].CopyFrom(encode_tensor(X.reshape(2, 3)))
@@ -134,7 +134,7 @@ def _npy() -> bytes:
 
 
 class Requests:
-    """What is damaged."""
+    """The requests to damage."""
 
     def __init__(self) -> None:
         self._documents = documents()
@@ -142,7 +142,7 @@ class Requests:
         self._npy = _npy()
 
     def one(self, draw: random.Random) -> tuple[Body, bool, bytes]:
-        """A damaged request, whether it goes to the hot front, and its head if that is damaged."""
+        """A damaged request, whether the hot front end gets it, and its header block if damaged."""
         kind = draw.randrange(8)
         other = json.dumps(draw.choice(self._documents)[1]).encode()
         if kind < 3:
@@ -205,7 +205,7 @@ class Requests:
 
 
 def head_of(body: Body, *, is_hot: bool) -> bytes:
-    """The header block of a request of HTTP."""
+    """The header block of an HTTP request."""
     lines = [
         *(f"POST {body.path} HTTP/1.1", "host: localhost", f"content-length: {len(body.data)}"),
         *(f"{name}: {value}" for name, value in body.headers.items()),
@@ -223,12 +223,12 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def close(self) -> None:
-        """Leave."""
+        """Close all connections."""
         self._leave()
         await self._channel.close()
 
     async def send(self, body: Body, is_hot: bool, head: bytes) -> tuple[str, bytes]:
-        """The status of the answer, and what it says."""
+        """The status of the response, and its text."""
         if body.is_grpc:
             try:
                 await self._channel.unary_unary(body.path)(body.data, timeout=WAIT_S)
@@ -239,7 +239,7 @@ class Client:
             self._streams = await asyncio.open_connection("127.0.0.1", self._world.http)
         reader, writer = self._streams
         writer.write((head or head_of(body, is_hot=is_hot)) + body.data)
-        if head:  # it may announce more than comes
+        if head:  # it may announce more bytes than it sends
             writer.write_eof()
         try:
             answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), WAIT_S)
@@ -262,7 +262,7 @@ class Client:
 
 
 def is_fault(status: str) -> bool:
-    """Whether no request may be answered so."""
+    """Whether no request may have this status."""
     if status.isdigit():
         return int(status) >= 500 and int(status) not in GOOD_CODES
     return status in FAULTS
@@ -271,7 +271,7 @@ def is_fault(status: str) -> bool:
 async def sent(
     one: World, requests: int, seed: int, findings: list[str]
 ) -> collections.Counter[str]:
-    """Send so many requests, from several clients at once; what was answered."""
+    """Send this many requests from several concurrent clients; returns the counts of statuses."""
     counts: collections.Counter[str] = collections.Counter()
     numbers = iter(range(requests))
     made = Requests()
@@ -287,7 +287,7 @@ async def sent(
                 findings.append(f"request {number}: the server cannot be reached")
                 return
             counts[f"{body.name} {status}"] += 1
-            # A method that MultiInference does not have: TensorFlow Serving's status.
+            # TensorFlow Serving's status for a method that MultiInference does not have.
             is_told = status == "UNIMPLEMENTED" and said.startswith(b"Unsupported signature method")
             if is_fault(status) and not is_told:
                 text = said[:300].decode("utf-8", "replace")
@@ -301,13 +301,13 @@ async def sent(
 
 
 async def run(requests: int, seed: int) -> int:
-    """Send and look; the exit code."""
+    """Send the requests and check the results; returns the exit code."""
     began = time.monotonic()
     findings: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         save_models(Path(scratch))
         with world(Path(scratch), ["--max_run_ms=2000"], probes=False) as one:
-            await sent(one, min(requests, 500), seed + 1, [])  # what is made once, is made
+            await sent(one, min(requests, 500), seed + 1, [])  # warm-up is over
             await asyncio.sleep(1.0)
             held = one.memory()
             counts = await sent(one, requests, seed, findings)
@@ -333,7 +333,7 @@ async def run(requests: int, seed: int) -> int:
 
 
 async def send_one(seed: int, number: int) -> int:
-    """Send one request and show it; the exit code."""
+    """Send one request and print the response; returns the exit code."""
     body, is_hot, head = Requests().one(random.Random(f"{seed}/{number}"))
     with tempfile.TemporaryDirectory() as scratch:
         save_models(Path(scratch))

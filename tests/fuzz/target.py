@@ -1,4 +1,4 @@
-"""What is damaged and read: one kind of file."""
+"""A target: one kind of file that is damaged and read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Target:
-    """Something to damage.
+    """A kind of file to damage.
 
     Args:
-        folder: empty, for its files.
+        folder: an empty folder for its files.
     """
 
     weight = 1
@@ -22,7 +22,7 @@ class Target:
         self.folder = folder
 
     def damage(self, draw: random.Random) -> int:
-        """Put a damaged file in place; its size."""
+        """Write a damaged file; returns its size."""
         raise NotImplementedError
 
     def use(self) -> None:

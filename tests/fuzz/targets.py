@@ -1,7 +1,7 @@
-"""What is damaged, and what reads it: each target damages one file and uses it as a program would.
+"""The targets: each damages one file and uses it as a program would.
 
-A target answers when the file is right or cannot be told from a right one; else it raises an
-`OpError`. Where a checksum stands over the bytes, what is read must be what was written.
+`use` returns if the file is valid or cannot be distinguished from a valid one; otherwise it raises
+an `OpError`. If a checksum covers the bytes, the data that is read must equal what was written.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ VARIABLES = "variables/variables"
 
 
 class Messages(Target):
-    """saved_model.pb: loading, and decoding every signature and function there is."""
+    """saved_model.pb: loading, and decoding every signature and function."""
 
     weight = 5
 
@@ -114,7 +114,7 @@ def use_model(folder: Path) -> None:
 
 
 def entries_written(path: Path, entries: dict[bytes, bytes]) -> int:
-    """Write a sorted table with right checksums; its size."""
+    """Write a sorted table with valid checksums; returns its size."""
     file = io.BytesIO()
     table = TableWriter(file)
     for key in sorted(entries):
@@ -125,7 +125,7 @@ def entries_written(path: Path, entries: dict[bytes, bytes]) -> int:
 
 
 class Index(Target):
-    """variables.index: bytes, and entries that are wrong under right checksums."""
+    """variables.index: bytes, and wrong entries with valid checksums."""
 
     weight = 4
 
@@ -169,7 +169,7 @@ class Index(Target):
 
 
 class Data(Target):
-    """variables.data: what is read is what was written."""
+    """variables.data: the values that are read equal those that were written."""
 
     weight = 2
 
@@ -208,7 +208,7 @@ class Data(Target):
 
 
 class Checkpoint(Target):
-    """A checkpoint and the file that says which is the newest."""
+    """A checkpoint, and the file that names the newest one."""
 
     weight = 3
 
@@ -247,7 +247,7 @@ class Checkpoint(Target):
 
 
 class Records(Target):
-    """TFRecord, plain and compressed: what is read is the beginning of what was written."""
+    """TFRecord, plain and compressed: the records that are read are a prefix of those written."""
 
     weight = 3
 
@@ -272,13 +272,14 @@ class Records(Target):
 
     def use(self) -> None:
         for number, record in enumerate(read_records(self.folder / "damaged", self._kind)):
-            # A record that was doubled or moved whole is one; any other is an error.
+            # A record that was duplicated or moved as a whole is valid; any other change is an
+            # error.
             if record not in self._records:
                 raise AssertionError(f"record {number} was read as something else")
 
 
 class KerasFile(Target):
-    """.keras: the bytes of the archive, and members that are wrong under right checksums."""
+    """.keras: the bytes of the archive, and wrong members with valid checksums."""
 
     weight = 4
     _names = ("dense", "words", "operations", "sentences")
@@ -316,10 +317,10 @@ class KerasFile(Target):
 
 
 class OlderKerasFile(Target):
-    """Whole models in .h5: other configurations, arrays, lists and links in files that are whole.
+    """Whole models in .h5: changed configurations, arrays, lists and links in intact files.
 
-    Their bytes are not damaged: nothing in such a file checks them, and the HDF5 library, which
-    reads them, has no end for some. A .keras file has a checksum over the bytes of its weights.
+    Their bytes are not damaged: such a file has no checksums, and the HDF5 library, which reads
+    them, does not terminate for some. A .keras file has a checksum over the bytes of its weights.
     """
 
     weight = 4
@@ -350,7 +351,7 @@ class OlderKerasFile(Target):
 
 
 def use_keras_model(path: Path) -> None:
-    """Load a model and look at its weights."""
+    """Load a model and read its weights."""
     from pinnace import keras
 
     with warnings.catch_warnings():
@@ -388,7 +389,7 @@ def _with_other_attribute(draw: random.Random, data: bytes) -> bytes:
 
 
 def _with_other_objects(draw: random.Random, data: bytes) -> bytes:
-    """An HDF5 file with some arrays, groups and lists of names changed, lost, or links."""
+    """An HDF5 file with some arrays, groups and lists of names changed, removed, or made links."""
     import h5py
 
     memory = io.BytesIO(data)
@@ -397,7 +398,7 @@ def _with_other_objects(draw: random.Random, data: bytes) -> bytes:
             names: list[str] = []
             file.visit(names.append)
             if not names:
-                break  # all of it is lost already
+                break  # all of it has been removed already
             _change_object(draw, file, draw.choice(sorted(names)))
     return memory.getvalue()
 
@@ -438,7 +439,7 @@ def _change_object(draw: random.Random, file: Any, name: str) -> None:
 
 
 class Modules(Target):
-    """Modules of StableHLO: their bytes are read, and what can be read is made a graph."""
+    """StableHLO modules: their bytes are read, and valid ones are translated to a graph."""
 
     weight = 4
 
@@ -462,7 +463,7 @@ class Modules(Target):
 
 
 class Programs(Target):
-    """What `jax.export` writes: its structure is read, then the module, which may be whole."""
+    """Files of `jax.export`: their structure is read, then the module, which may be intact."""
 
     weight = 3
 
@@ -482,7 +483,7 @@ class Programs(Target):
 
 
 class Forests(Target):
-    """A folder of ydf: one of its files is damaged, the others are whole."""
+    """A folder of ydf: one of its files is damaged, the others are intact."""
 
     weight = 4
 

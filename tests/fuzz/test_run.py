@@ -1,4 +1,4 @@
-"""The harness finds what it is there to find."""
+"""The harness finds the faults that it is meant to find."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The harness that sends damaged requests: it draws the same ones, and knows a fault."""
+"""The harness that sends damaged requests: it draws the same ones, and recognises faults."""
 
 import asyncio
 import random

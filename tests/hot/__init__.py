@@ -1,1 +1,1 @@
-"""Differences between the tiers: graphs are drawn, run in every way, and compared."""
+"""Differences between the tiers: random graphs are run in every way, and compared."""

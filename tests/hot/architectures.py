@@ -1,12 +1,12 @@
-"""What TensorFlow writes of 26 vision architectures that others wrote, which no test was fitted to.
+"""TensorFlow's SavedModels of 26 third-party vision architectures, to which no test was fitted.
 
     python architectures.py FOLDER [NAME...]
 
-FOLDER/NAME becomes a SavedModel (`model`), pictures in batches of several sizes (`asked.npz`),
-what TensorFlow answers to them (`answers.npz`), and what it answers if all is computed in float64
-(`exact.npz`), so that its own error is known. Each is written by a process of its own and gets
-its name when it is whole, so that one that was interrupted is written again. It runs in an
-environment with TensorFlow, tf_keras and keras-cv-attention-models.
+FOLDER/NAME gets a SavedModel (`model`), images in batches of several sizes (`asked.npz`),
+TensorFlow's outputs for them (`answers.npz`), and its outputs if everything is computed in float64
+(`exact.npz`), so that its own error is known. Each is written by a separate process and gets its
+name when it is complete, so that an interrupted one is written again. It runs in an environment
+with TensorFlow, tf_keras and keras-cv-attention-models.
 """
 
 import os
@@ -47,12 +47,13 @@ ARCHITECTURES = {
 }
 BATCHES = (1, 2, 3)
 _SEED = 20
-# Of the largest number of an answer: less, and pictures are answered alike, so nothing is compared.
+# Relative to the largest output: below this, outputs of all images are alike, and the comparison is
+# empty.
 _LEAST_SPREAD = 1e-3
 
 
 def write(name: str, target: Path) -> None:
-    """Save one architecture with drawn weights, what it is asked and what it answers."""
+    """Save one architecture with random weights, its inputs and its outputs."""
     import importlib
 
     import numpy as np
@@ -91,10 +92,10 @@ def write(name: str, target: Path) -> None:
 
 
 def _liven(model: Any, pictures: Any, random: Any) -> None:
-    """Weights as after a training.
+    """Give weights values as after training.
 
-    Scales and offsets move from where layers begin, which is where whole branches vanish;
-    statistics become those of these pictures: with others, signals fade in deep networks.
+    Scales and offsets move away from their initial values, with which whole branches vanish;
+    statistics become those of these images: with others, signals fade in deep networks.
     """
     for variable in model.trainable_weights:
         if variable.shape.rank <= 1:
@@ -106,7 +107,7 @@ def _liven(model: Any, pictures: Any, random: Any) -> None:
 
 
 def main(folder: Path, names: list[str]) -> int:
-    """Write what is missing; the number of those that could not be written."""
+    """Write the missing architectures; returns the number of those that failed."""
     failed = 0
     folder.mkdir(parents=True, exist_ok=True)
     for name in names or list(ARCHITECTURES):

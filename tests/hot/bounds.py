@@ -1,11 +1,11 @@
-"""What a graph may answer: an interval for each number, from rounding errors of each op.
+"""Permitted results of a graph: an interval for each number, from the rounding errors of each op.
 
 Every op is computed on the ends of the intervals of its inputs in a wider type, by a formula that
-is not its kernel, and widened by what its own roundings may come to, in units of the last place
-(ulp). Whatever tier computed an answer, plan or machine code: it must lie inside. A number whose
-interval is empty must be NaN; one that may be NaN says so. Denormals count as zeros in runs
-(ADR 24), or as what they are where an op only moves them. What depends on a comparison that
-rounding decides is undecided, and is not counted as compared.
+is not its kernel, and widened by its own possible rounding errors, in units in the last place
+(ulp). Results of any tier, plan or machine code, must lie inside. A number whose interval is empty
+must be NaN; one that may be NaN is marked. Denormals count as zeros in runs (ADR 24), or keep their
+value where an op only moves them. Results that depend on a comparison which rounding decides are
+undecided, and do not count as compared.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Undecided(Exception):  # noqa: N818 (no error: there is nothing to compare)
-    """What the graph computes hangs on roundings, or there is no formula for it."""
+    """The graph's result depends on rounding, or there is no formula for it."""
 
 
 class Precision:
-    """A floating-point type, and the wider one that its bounds are computed in."""
+    """A floating-point type, and the wider one in which its bounds are computed."""
 
     def __init__(self, kind: Any, wide: Any) -> None:
         facts = np.finfo(kind)
@@ -48,9 +48,9 @@ _OF = {np.dtype(np.float32): SINGLE, np.dtype(np.float64): DOUBLE}
 
 
 class Bound:
-    """Each number lies from `low` to `high`, or may be NaN; with NaN as its ends it is NaN.
+    """An interval for each number, from `low` to `high`; with NaN as its ends the number is NaN.
 
-    Of truth values, the ends are 0 and 1.
+    For bools, the ends are 0 and 1.
     """
 
     def __init__(self, low: Any, high: Any, maybe: Any, precision: Precision | None) -> None:
@@ -59,7 +59,7 @@ class Bound:
 
     @classmethod
     def of(cls, array: Any) -> Bound:
-        """What is known exactly."""
+        """The bound of exactly known numbers."""
         array = np.asarray(array)
         precision = _OF.get(array.dtype)
         wide = array.astype(np.float64 if precision is None else precision.wide)
@@ -71,11 +71,11 @@ class Bound:
 
     @property
     def is_known(self) -> bool:
-        """Whether each number is one."""
+        """Whether each number is known exactly."""
         return bool(((self.low == self.high) | np.isnan(self.low)).all())
 
     def map(self, function: Callable[[Any], Any]) -> Bound:
-        """What only moves numbers about."""
+        """Apply a function that only moves numbers."""
         parts = [np.asarray(function(part)) for part in (self.low, self.high, self.maybe)]
         return Bound(*parts, self.precision)
 
@@ -95,7 +95,7 @@ def _join(candidates: Sequence[Any], precision: Precision | None) -> Bound:
 
 
 def _points(x: Bound) -> list[Any]:
-    """Numbers of an interval at which a function that is monotone on each side of 0 is extreme."""
+    """Numbers of an interval at which a function that is monotonic on each side of 0 is extreme."""
     found = [x.low]
     if not x.is_known or (np.signbit(x.low) != np.signbit(x.high)).any():
         found.append(x.high)
@@ -110,7 +110,7 @@ def _points(x: Bound) -> list[Any]:
 
 
 def _spread(function: Callable[..., Any], *inputs: Bound, edges: Sequence[float] = ()) -> Bound:
-    """All that a function gives; `edges` are where its domain ends."""
+    """The range of a function; `edges` are the ends of its domain."""
     precision = next((x.precision for x in inputs if x.precision is not None), None)
     points = [_points(x) for x in inputs]
     for x, found in zip(inputs, points, strict=True):
@@ -121,7 +121,7 @@ def _spread(function: Callable[..., Any], *inputs: Bound, edges: Sequence[float]
 
 
 def _round(x: Bound, ulps: float, *, floor: bool = False) -> Bound:
-    """Widened by so many units of the last place; `floor`: what is not normal may be 0 as well."""
+    """The bound widened by this many ulps; `floor`: denormal numbers may be 0 as well."""
     p = x.precision or SINGLE
     return _widen(x, ulps * p.ulp, p.normal if floor else ulps * p.least)
 
@@ -131,7 +131,7 @@ def _widen(x: Bound, relative: Any, absolute: Any) -> Bound:
     low, high = x.low, x.high
     below = np.where((low == 0) | np.isinf(low), low, low - relative * abs(low) - absolute)
     above = np.where((high == 0) | np.isinf(high), high, high + relative * abs(high) + absolute)
-    # No rounding goes across 0.
+    # Rounding does not change the sign.
     below = np.where((low > 0) & (below <= 0), p.wide(0.0), below)
     above = np.where((high < 0) & (above >= 0), p.wide(-0.0), above)
     return _flushed(_overflown(Bound(below, above, x.maybe, x.precision)))
@@ -145,7 +145,7 @@ def _overflown(x: Bound) -> Bound:
 
 
 def _flushed(x: Bound) -> Bound:
-    """What is denormal counts as 0 in a run, given or made; what only moves numbers keeps it."""
+    """Denormal inputs and results count as 0 in a run; ops that only move numbers keep them."""
     p = x.precision
     if p is not None:
         x.low = np.where((x.low > 0) & (x.low < p.normal), p.wide(0.0), x.low)
@@ -154,7 +154,7 @@ def _flushed(x: Bound) -> Bound:
 
 
 def _any_zero(x: Bound) -> Bound:
-    """What is 0 may be of either sign."""
+    """The bound with zeros of either sign."""
     x.low = np.where(x.low == 0, -0.0, x.low).astype(x.low.dtype)
     x.high = np.where(x.high == 0, 0.0, x.high).astype(x.high.dtype)
     return x
@@ -166,7 +166,7 @@ def _chosen(name: str, *x: Bound) -> Bound:
 
 
 def _handed_on(name: str, given: Sequence[Bound], made: Bound) -> Bound:
-    """Two that count as 0 are equal: the one that is chosen may be denormal, and stays so."""
+    """Two numbers that count as 0 are equal: the selected one may be denormal, and stays so."""
     p = made.precision or SINGLE
     for x in given:
         if name == "Maximum":
@@ -178,9 +178,9 @@ def _handed_on(name: str, given: Sequence[Bound], made: Bound) -> Bound:
     return made
 
 
-# Single ops: the formula, and how far kernels may be off in ulp. Sums, products, quotients and
-# roots are half an ulp; functions are what NumPy's and the C library's may be (4), or what
-# `codegen.mathematics` says of its own, and one more for the constants.
+# Single ops: the formula, and the permitted error of kernels in ulp. Sums, products, quotients and
+# roots have half an ulp; functions have that of NumPy's and the C library's (4), or that stated in
+# `codegen.mathematics`, plus one for the constants.
 _EXACT: dict[str, Callable[..., Any]] = {
     "Abs": np.abs,
     "Ceil": np.ceil,
@@ -218,9 +218,9 @@ _ROUNDED: dict[str, tuple[Callable[..., Any], float]] = {
     "Erf": (lambda x: special.erf(np.float64(x)), 9),
 }
 _EDGES = {"Acosh": (1,), "Asin": (-1, 1), "Acos": (-1, 1), "Atanh": (-1, 1), "Log1p": (-1,)}
-# Those that come near 0 by underflow of a part: below the normal numbers they may be 0.
+# Functions that approach 0 by underflow of a term: below the normal numbers they may be 0.
 _FLOORED: dict[str, tuple[Callable[..., Any], float]] = {
-    # Not SciPy's, which is 260 ulp off at 26, where this one is 1.
+    # Not SciPy's, which is off by 260 ulp at 26, where this one is off by 1.
     "Erfc": (np.vectorize(math.erfc, [np.float64]), 18),
     "Sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 6),
 }
@@ -334,7 +334,7 @@ class Evaluation:
 
     def _RealDiv(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
         made = elementwise("RealDiv", *given)
-        # Several constants become their inverses, as Grappler has it.
+        # Several constants become their reciprocals, as in Grappler.
         divisor = constant_of(node.inputs[1])
         return made if divisor is None or np.size(divisor) == 1 else _round(made, 1)
 
@@ -344,7 +344,7 @@ class Evaluation:
         top = Bound(*(p.max(-1, keepdims=True) for p in (x.low, x.high, x.maybe)), x.precision)
         powers = elementwise("Exp", elementwise("Sub", x, top))
         total = _total(powers, (x.low.ndim - 1,), keepdims=True)
-        # The quotient, or the product with a reciprocal.
+        # The quotient, or the product with the reciprocal.
         return _round(elementwise("RealDiv", powers, total), 1)
 
     def _BiasAddGrad(self, node: Node, given: list[Bound]) -> Bound:  # noqa: N802
@@ -420,7 +420,7 @@ _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "Conv2D", "DepthwiseConv2
 
 
 def _begun(node: Node, given: list[Bound], made: Bound) -> Bound:
-    """A sum that a product may begin with: each of its terms then rounds what is added, too."""
+    """A sum that a product may start with: each of its terms then also rounds the added value."""
     for value, other in zip(node.inputs, reversed(given), strict=True):
         while value.node.op.name == "Reshape":
             value = value.node.inputs[0]
@@ -439,7 +439,7 @@ def _begun(node: Node, given: list[Bound], made: Bound) -> Bound:
 
 
 def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
-    """One op on single numbers; those with several roundings are what they are made of."""
+    """One elementwise op; ops with several roundings are composed of their steps."""
     one = _number(x[0], 1)
     if name in _EXACT:
         return _spread(_EXACT[name], *x)
@@ -456,7 +456,7 @@ def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
     if name in _JOINED:
         return _truth(_spread(_JOINED[name], *x))
     if name in {"Sin", "Cos", "Tan"}:
-        # Extreme values inside of an interval are no farther off than it is wide, squared.
+        # Extreme values inside an interval differ by at most the square of its width.
         made = _spread({"Sin": np.sin, "Cos": np.cos, "Tan": np.tan}[name], *x)
         if name == "Tan" and (x[0].high - x[0].low > 1e-3).any():
             raise Undecided("a pole")
@@ -468,7 +468,7 @@ def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
         return _round(made, 6)
     if name in {"Maximum", "Minimum"}:
         return _handed_on(name, x, _chosen(name, *x))
-    if name == "Relu":  # of which nothing is below 0, however little
+    if name == "Relu":  # which is never below 0
         return _chosen("Maximum", x[0], _number(x[0], 0))
     if name == "Relu6":
         return elementwise("Minimum", elementwise("Relu", *x), _number(x[0], 6))
@@ -487,7 +487,7 @@ def elementwise(name: str, *x: Bound) -> Bound:  # noqa: C901
     parts = _COMPOSED.get(name)
     if parts is None:
         raise Undecided(f"{name}: no bound")
-    # Kernels may take the parts in another order: twice what they come to.
+    # Kernels may compute the terms in another order: twice their rounding errors.
     return _round(parts(_e, one, *x), 1)
 
 
@@ -500,7 +500,7 @@ def _power_grad(e: Any, one: Bound, y: Bound, dy: Bound) -> Bound:
     return e("Mul", dy, e("Mul", _number(one, -0.5), cube))
 
 
-# The parts are given what is below, the number 1, and the inputs.
+# The steps get the upstream gradient, the number 1, and the inputs.
 _COMPOSED: dict[str, Callable[..., Bound]] = {
     "SigmoidGrad": lambda e, one, y, dy: e("Mul", e("Mul", dy, y), e("Sub", one, y)),
     "TanhGrad": lambda e, one, y, dy: e("Mul", dy, e("Sub", one, e("Mul", y, y))),
@@ -546,13 +546,13 @@ def _kept(name: str, dy: Bound, x: Bound) -> Bound:
     if name == "Relu6Grad":
         below = elementwise("Less", x, _number(x, 6))
         positive = elementwise("LogicalAnd", positive, below)
-    # A kernel may multiply by 0 and 1: the 0 has either sign, and a NaN or an infinity stays.
+    # A kernel may multiply by 0 and 1: the 0 has either sign, and NaN or infinity remains.
     made = Evaluation._SelectV2(None, None, [positive, dy, zero])  # type: ignore[arg-type]
     return _any_zero(made)
 
 
 def _leaking(dy: Bound, x: Bound) -> Bound:
-    """dy where x is positive, elsewhere a part of it: the share of ops that nobody told another."""
+    """dy where x is positive, elsewhere dy times 0.2, the op's default slope."""
     positive = elementwise("Greater", x, _number(x, 0))
     part = elementwise("Mul", dy, _number(dy, float(np.float32(0.2))))
     made = Evaluation._SelectV2(None, None, [positive, dy, part])  # type: ignore[arg-type]
@@ -582,12 +582,12 @@ def _total(x: Bound, axes: tuple[int, ...], keepdims: bool) -> Bound:
     sizes = np.maximum(abs(x.low), abs(x.high))
     size = sizes.sum(**options)
     low, high = x.low.sum(**options), x.high.sum(**options)
-    # A partial sum that is denormal is flushed.
+    # A denormal partial sum is flushed to zero.
     error = (count + 1) * p.ulp / 2 * size + np.where(size > 0, count * p.normal, 0)
     must = np.isnan(x.low).any(**options)
     infinite = (x.high == np.inf).any(**options) & (x.low == -np.inf).any(**options)
     loose = (size > p.most * (1 - count * p.ulp)) | np.isnan(low) | np.isnan(high)
-    # Which infinities are sure: then partial sums do not matter.
+    # Certain infinities: then partial sums do not matter.
     up, down = (x.low == np.inf).any(**options), (x.high == -np.inf).any(**options)
     some_up, some_down = (x.high > p.most).any(**options), (x.low < -p.most).any(**options)
     finite = np.where(np.isinf(sizes), 0, sizes).sum(**options) <= p.most * (1 - count * p.ulp)
@@ -687,7 +687,7 @@ def _normalised(node: Node, given: list[Bound]) -> list[Bound]:
         mean = elementwise("RealDiv", _total(x, axes, keepdims=True), number)
         apart = elementwise("Square", elementwise("Sub", x, mean))
         variance = elementwise("RealDiv", _total(apart, axes, keepdims=True), number)
-        # Kernels add squares around a guess of the mean, which is off by its own roundings.
+        # Kernels sum squares around an estimate of the mean, which has its own rounding error.
         size = np.square(x.low).mean(axes, keepdims=True) * SINGLE.ulp**2 * count
         variance = _round(variance, 8 + count)
         variance = Bound(
@@ -719,7 +719,7 @@ def _normalised_backward(node: Node, given: list[Bound]) -> list[Bound]:
         raise Undecided("products that may overflow before they are scaled")
     e, number = elementwise, _number(x, count)
     inverse = e("Rsqrt", e("AddV2", variance, _number(x, node.attrs["epsilon"])))
-    # Kernels sum products with x - mean, and scale the sums: an ulp for each more step.
+    # Kernels sum products with x - mean, and scale the sums: one more ulp for each step.
     apart = e("Mul", e("Sub", x, mean), inverse)
     offset = _round(_total(dy, axes, keepdims=False), 2)
     slope = _round(_total(e("Mul", dy, apart), axes, keepdims=False), 4)
@@ -728,7 +728,7 @@ def _normalised_backward(node: Node, given: list[Bound]) -> list[Bound]:
     terms = [dy, e("RealDiv", offset, number), e("Mul", apart, e("RealDiv", slope, number))]
     parts = [e("Mul", one, factor) for one in terms]
     size = sum(np.maximum(abs(one.low), abs(one.high)) for one in parts) * 16 * SINGLE.ulp
-    # A part of the factor that is denormal (scale by count, say) is 0, and so is what it scales.
+    # A denormal term of the factor (scale by count, say) is 0, and so is its product.
     terms_size = sum(np.maximum(abs(one.low), abs(one.high)) for one in terms)
     size = size + count * SINGLE.normal * (1 + terms_size)
     made = e("Mul", e("Sub", dy, rest), factor)
@@ -740,7 +740,7 @@ def _normalised_backward(node: Node, given: list[Bound]) -> list[Bound]:
 
 
 def _exactly(node: Node, given: Sequence[Any]) -> Sequence[Any]:
-    """What has no roundings is the kernel's business."""
+    """An op without rounding, computed by its kernel."""
     if node.op.kernel is None or node.op.wants_ctx:
         raise Undecided(f"{node.op.name}: no bound")
     packed = node.op.pack_inputs(tuple(map(np.asarray, given)), node.attrs)
@@ -751,7 +751,7 @@ def _exactly(node: Node, given: Sequence[Any]) -> Sequence[Any]:
 
 
 def _moved(node: Node, given: Sequence[Any]) -> Sequence[Any]:
-    """What moves numbers moves the ends of their intervals."""
+    """An op that moves numbers, applied to the ends of their intervals."""
     bounds = [
         one if isinstance(one, Bound) or value.dtype.numpy not in _OF else Bound.of(one)
         for one, value in zip(given, node.inputs, strict=True)
@@ -764,7 +764,7 @@ def _moved(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     return [Bound(*parts, precision) for parts in zip(*made, strict=True)]
 
 
-# Loops, and the lists that they carry.
+# Loops, and the tensor lists that they carry.
 
 _MOST_TURNS = 4096
 
@@ -795,7 +795,7 @@ def _branch(node: Node, given: list[Any]) -> list[Any]:
 
 
 def _of_lists(name: str, given: list[Any]) -> list[Any]:
-    """A list of zeros, or the sum of two lists; what was never set is 0."""
+    """A list of zeros, or the sum of two lists; elements that were never set are 0."""
     if name == "ZerosLike":
         return [None] * len(given[0])
     if name not in {"Add", "AddV2", "AddN"} or len(given) != 2:
@@ -854,7 +854,7 @@ _LISTS: dict[str, Callable[[Node, list[Any]], list[Any]]] = {
 
 
 class Verdict:
-    """How many numbers were compared, and the first that is outside of its interval."""
+    """The number of compared numbers, and the first one outside its interval."""
 
     def __init__(self, found: Any, bound: Any) -> None:
         found = np.asarray(found)
@@ -899,10 +899,10 @@ class Verdict:
 
 
 def bounds_of(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """What the outputs may be.
+    """The bounds of the outputs.
 
     Raises:
-        Undecided: there is no saying.
+        Undecided: there are no bounds.
     """
     given = [Bound.of(one) if np.asarray(one).dtype in _OF else one for one in inputs]
     with np.errstate(all="ignore"):

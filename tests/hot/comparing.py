@@ -1,4 +1,4 @@
-"""One graph in every way, and what differs."""
+"""Runs one graph in every way, and reports differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hot.drawing import Case
     from hot.tiers import Compiled
 
-# Ops whose kernels may sum in another order when they are given memory, or more rows.
+# Ops whose kernels may sum in another order if they get an output buffer, or more rows.
 _SUMMED = frozenset(
     {"BatchMatMul", "BatchMatMulV2", "BiasAddGrad", "Conv2D", "DepthwiseConv2dNative", "Einsum"}
     | {"FusedBatchNormV3", "MatMul", "Mean", "Softmax", "Sum"}
@@ -30,11 +30,11 @@ _SUMMED = frozenset(
 
 @dataclass
 class Report:
-    """What came of some graphs.
+    """The results of some graphs.
 
     Attributes:
-        counts: of what was done.
-        differences: what is wrong, one line each; of one graph.
+        counts: counters of the work done.
+        differences: the faults of one graph, one line each.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -45,19 +45,19 @@ class Comparison:
     """Runs graphs in every way.
 
     Args:
-        compiled: what runs compiled code.
+        compiled: runs the compiled forms.
     """
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
 
     def run(self, case: Case, number: int, *, every_way: bool = False) -> Report:  # noqa: C901 (one case after the other)
-        """One graph; its number says what is done to a part of the graphs only.
+        """Compare one graph; its number selects the checks that only some of the graphs get.
 
         Args:
             case: the graph.
             number: its number.
-            every_way: leave nothing out.
+            every_way: run all checks.
         """
         report = Report()
         maker = self._compiled.maker
@@ -130,7 +130,7 @@ class Comparison:
 
     @staticmethod
     def _check_equal(report: Report, way: str, found: Sequence[Any], wanted: Sequence[Any]) -> None:
-        """The same kernels give the same bits; which NaN is nobody's business."""
+        """The same kernels give the same bits; NaNs may have any payload."""
         for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
             a, b = np.asarray(one), np.asarray(other)
             if a.shape != b.shape or a.dtype != b.dtype:
@@ -148,7 +148,7 @@ class Comparison:
                 )
 
     def _join(self, report: Report, case: Case, bounds: Sequence[Any]) -> None:
-        """What a server does with calls that wait: one run for all, the rows taken apart again."""
+        """Batch calls as a server does: one run for all, whose rows are split again."""
         names = [f"x{n}" for n in range(len(case.inputs))]
         feeds = dict(zip(names, case.inputs, strict=True))
         key = batching.batch_key(feeds)

@@ -1,7 +1,7 @@
-"""Graphs and their inputs, drawn: one motif for each kind of region that the engine compiles.
+"""Random graphs and inputs: one motif for each kind of region that the engine compiles.
 
-What a graph is made of (its ops, and how its values lie to each other) comes from one stream of
-numbers, sizes and values from another.
+The structure of a graph (its ops, and the shapes of its values relative to each other) comes from
+one random stream, sizes and values from another.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from pinnace.ops.array.constants import CONST, PLACEHOLDER
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# Ops that a cluster takes, by how many numbers; the others with a fused form are for loops.
+# Ops that a cluster accepts, by their number of operands; the others with a fused form are for
+# loops.
 UNARY = ("Abs", "Erf", "Erfc", "Exp", "Inv", "Neg", "Reciprocal", "Relu", "Relu6", "Rsqrt")
 UNARY += ("LeakyRelu", "Sigmoid", "Softsign", "Sqrt", "Square", "Tanh")
 BINARY = ("Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
@@ -38,19 +39,19 @@ COMPARISONS = ("Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqua
 LOGIC = ("LogicalAnd", "LogicalOr")
 BITS = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 ODD = (1, 2, 3, 5, 7)
-# What a motif leaves to chance, one in so many graphs each.
+# Optional features of a motif, each in one of this many graphs.
 _RARELY = 12
 
 
 @dataclass
 class Case:
-    """A graph, its inputs, and what may be done with both.
+    """A graph, its inputs, and the permitted operations on both.
 
     Attributes:
         kind: the motif.
-        graph: to be built and run.
+        graph: the graph to build and run.
         inputs: one array for each of its inputs.
-        rows: whether the first axis of every input is a batch whose rows do not mix.
+        rows: whether the first axis of every input is a batch with independent rows.
         exact: whether every way must give the same bits.
     """
 
@@ -62,18 +63,18 @@ class Case:
 
 
 class Draft:
-    """A graph that grows.
+    """A graph under construction.
 
     Args:
-        draw: for what the graph is made of.
-        sizes: for sizes.
+        draw: random numbers for the structure.
+        sizes: random numbers for sizes.
         name: of the graph.
     """
 
     def __init__(self, draw: random.Random, sizes: random.Random, name: str = "drawn") -> None:
         self.draw, self.sizes = draw, sizes
         self.graph = GraphBuilder(name)
-        # Variables behind inputs.
+        # Variables read from inputs.
         self.held: dict[Value, Variable] = {}
 
     def input(self, kind: Any, shape: Sequence[int | None]) -> Value:
@@ -86,7 +87,7 @@ class Draft:
         return self.graph.add(CONST, (), {"value": array, "dtype": kind}, "const").outputs[0]
 
     def weights(self, array: Any, is_variable: bool) -> Value:
-        """A constant, or what a variable holds."""
+        """A constant, or the value of a variable."""
         if not is_variable:
             return self.constant(array)
         variable = Variable(array)
@@ -118,11 +119,11 @@ class Draft:
         return self.graph.finish()
 
     def size(self) -> int:
-        """Of an axis that counts rows."""
+        """The size of a row axis."""
         return self.sizes.choice((1, 1, 2, 2, 3, 4, 5, 7, 9))
 
     def width(self) -> int:
-        """Of a row: clusters begin at 8 numbers."""
+        """The width of a row: clusters need at least 8 numbers."""
         if self.sizes.randrange(40) == 0:
             return self.sizes.choice((1, 2, 257, 1000))
         return self.sizes.choice((8, 8, 9, 11, 13, 16, 17))
@@ -150,7 +151,7 @@ _FULL, _ROW, _COLUMN, _SCALAR = "full", "row", "column", "scalar"
 
 
 def _shapes(d: Draft) -> dict[str, tuple[int, ...]]:
-    """Shapes that belong together: [rows, width] as some axes each."""
+    """Compatible shapes: rows and width, each split into some axes."""
     ahead = tuple(d.size() for _ in range(d.draw.choice((1, 1, 1, 2, 3))))
     two = d.draw.randrange(5) == 0
     behind = (d.sizes.choice((2, 3)), d.width()) if two else (d.width(),)
@@ -166,10 +167,10 @@ def _shapes(d: Draft) -> dict[str, tuple[int, ...]]:
 
 
 def _soup(d: Draft, full: list[Value], parts: list[Value], axes: Any, steps: int) -> list[Value]:  # noqa: C901 (one case after the other)
-    """Elementwise steps and what is done to rows; gives all values that were made."""
+    """Elementwise and row-wise steps; returns all values."""
     draw = d.draw
     made = list(full)
-    rows: list[Value] = list(parts)  # one number of each row, or less
+    rows: list[Value] = list(parts)  # one number for each row, or fewer
 
     def any_value() -> Value:
         if draw.randrange(3) == 0:
@@ -231,7 +232,7 @@ def cluster(d: Draft) -> Case:
             parts.append(d.input(dtypes.float32, shapes[kind]))
     if draw.randrange(2):
         parts.append(d.constant(d.number()))
-    if draw.randrange(4) == 0:  # a broadcast that is neither row nor column
+    if draw.randrange(4) == 0:  # a broadcast along neither rows nor columns
         shape = tuple(1 if draw.randrange(2) else size for size in shapes[_FULL])
         parts.append(d.input(dtypes.float32, shape))
     made = _soup(d, full, parts, shapes["axes"], draw.choice((2, 3, 4, 6, 8, 12)))
@@ -243,7 +244,7 @@ def cluster(d: Draft) -> Case:
 
 
 def pair(d: Draft) -> Case:
-    """Two inputs and two steps: the smallest graphs, over every pair of ops."""
+    """Two inputs and two steps: the smallest graphs, with every pair of ops."""
     draw = d.draw
     shape = (d.size(), d.width())
     x, y = (d.input(dtypes.float32, shape) for _ in range(2))
@@ -282,7 +283,7 @@ def _weights(d: Draft, *shape: int) -> Any:
 
 
 def dense(d: Draft) -> Case:
-    """Products with weights, what follows them, and chains of both."""
+    """Products with weights, their epilogues, and chains of both."""
     draw = d.draw
     batch = (d.size(),) if draw.randrange(3) else (d.size(), d.size())
     inner = d.sizes.choice((1, 3, 8, 17, 32))
@@ -307,7 +308,7 @@ def dense(d: Draft) -> Case:
 
 
 def convolution(d: Draft) -> Case:
-    """Convolutions with weights that stay, what follows them, and strides, gaps and padding."""
+    """Convolutions with constant weights, their epilogues, and strides, dilations and padding."""
     draw = d.draw
     inner, outer = d.sizes.choice((1, 3, 8)), d.sizes.choice((1, 5, 8, 16, 33))
     down, along = d.sizes.choice(((1, 1), (3, 3), (2, 3), (1, 5)))
@@ -336,7 +337,7 @@ def convolution(d: Draft) -> Case:
 
 
 def attention(d: Draft) -> Case:
-    """Softmax, and whatever else, between two products."""
+    """Softmax, and optional steps, between two products."""
     draw = d.draw
     b, h, q, k, n = d.size(), d.size(), d.size(), d.width(), d.sizes.choice((1, 3, 8, 16))
     form = draw.randrange(3)
@@ -347,7 +348,7 @@ def attention(d: Draft) -> Case:
         first, second = "bhqd,bhkd->bhqk", "bhqk,bhkd->bhqd"
         shapes = [(b, h, q, n), (b, h, k, n), (b, h, k, n)]
     else:
-        first, second = "aecd,abcd->acbe", "acbe,aecd->abcd"  # Keras' own letters
+        first, second = "aecd,abcd->acbe", "acbe,aecd->abcd"  # the letters that Keras uses
         shapes = [(b, k, h, n), (b, q, h, n), (b, k, h, n)]
     x, y, z = (d.input(dtypes.float32, shape) for shape in shapes)
     scores = d.op("Einsum", [x, y], equation=first)
@@ -369,7 +370,7 @@ def attention(d: Draft) -> Case:
 
 
 def _normed(d: Draft, x: Value, width: int) -> Value:
-    """A norm of each row."""
+    """A normalization of each row."""
     axis = d.constant(np.array([2], np.int32))
     mean = d.op("Mean", x, axis, keep_dims=True)
     apart = d.op("SquaredDifference", x, mean)
@@ -382,7 +383,7 @@ def _normed(d: Draft, x: Value, width: int) -> Value:
 
 
 def transformer(d: Draft) -> Case:
-    """Attention between products with weights that stay, a residual, norms and a dense layer."""
+    """Attention between products with constant weights, a residual, norms and a dense layer."""
     draw = d.draw
     b, t, h = d.size(), d.sizes.choice((1, 2, 5, 8, 9)), d.sizes.choice((1, 2, 3))
     n, c = d.sizes.choice((1, 3, 8)), d.sizes.choice((2, 8, 9, 17))
@@ -424,7 +425,7 @@ def transformer(d: Draft) -> Case:
 
 
 def _part(d: Draft, x: Value, number: int) -> Value:
-    """What a tensor has at a place of its second axis."""
+    """A tensor's slice at an index of its second axis."""
     limits = ([0, number], [0, number + 1], [1, 1])
     begin, end, steps = (d.constant(np.array(one, np.int32)) for one in limits)
     masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
@@ -433,7 +434,7 @@ def _part(d: Draft, x: Value, number: int) -> Value:
 
 
 def decoder(d: Draft) -> Case:
-    """A row put into a cache, or behind it, attention of the row over that, and what is packed."""
+    """A row written into a cache, or appended to it, attention of the row over it, and packing."""
     draw = d.draw
     b, t, h = d.size(), d.sizes.choice((1, 2, 8, 9, 33)), d.sizes.choice((1, 2, 3))
     n, c = d.sizes.choice((1, 3, 8)), d.sizes.choice((2, 8, 17))
@@ -474,7 +475,7 @@ def decoder(d: Draft) -> Case:
 
 
 def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
-    """A little network: every step of it has a statement."""
+    """A small network, each step of which has a statement."""
     draw = d.draw
     m, n, k = d.size(), d.sizes.choice((1, 2, 3, 5, 8, 33)), d.sizes.choice((1, 2, 4, 8, 17))
     f = dtypes.float32
@@ -544,7 +545,7 @@ def small_plan(d: Draft) -> Case:  # noqa: C901 (one case after the other)
 
 
 def _codes_of(d: Draft, m: int) -> list[Value]:
-    """Whole numbers, one for each row, and what arithmetic makes of them."""
+    """Integers, one for each row, and arithmetic on them."""
     draw = d.draw
     kind = dtypes.as_dtype(draw.choice(("int32", "int64")))
     codes = [d.input(kind, (m,))]
@@ -561,7 +562,7 @@ def _codes_of(d: Draft, m: int) -> list[Value]:
 
 
 def _taken_by(d: Draft, codes: Sequence[Value], x: Value) -> Value:
-    """Rows of floats that whole numbers choose."""
+    """Rows of floats gathered by integers."""
     draw, (m, n) = d.draw, x.shape.dims or ()
     assert m is not None
     assert n is not None
@@ -582,7 +583,7 @@ def _taken_by(d: Draft, codes: Sequence[Value], x: Value) -> Value:
 
 
 def rectified(d: Draft) -> Case:
-    """Batch norms and their rectifiers, forward and backward; channels last and first."""
+    """Batch normalizations with rectifiers, forward and backward; channels last and first."""
     draw = d.draw
     channels = d.sizes.choice((1, 3, 8, 17))
     first = draw.randrange(5) == 0
@@ -649,7 +650,7 @@ SCALARS["bool"] = np.bool_
 
 
 def _branches(d: Draft, choice: Value, given: list[Value], depth: int) -> list[Value]:
-    """What one of two branches makes of numbers."""
+    """The results of one of two branches."""
     made = []
     for name in ("then", "else"):
         branch = Draft(d.draw, d.sizes, name)
@@ -665,7 +666,7 @@ def _branches(d: Draft, choice: Value, given: list[Value], depth: int) -> list[V
 
 
 def _scalar_steps(d: Draft, values: list[Value], steps: int, depth: int = 0) -> None:  # noqa: C901 (one case after the other)
-    """Steps over numbers of any dtype."""
+    """Steps on scalars of any dtype."""
     draw = d.draw
 
     def of(kind: Any) -> Value:
@@ -712,10 +713,10 @@ def _scalar_steps(d: Draft, values: list[Value], steps: int, depth: int = 0) -> 
 
 
 def scalar_loop(d: Draft) -> Case:
-    """A while loop over numbers."""
+    """A while loop over scalars."""
     draw = d.draw
     kinds = [draw.choice(list(SCALARS)) for _ in range(draw.choice((1, 2, 3)))]
-    # Most loops are of one kind of numbers, so that their steps meet.
+    # Most loops use one dtype, so that their steps can be combined.
     if draw.randrange(2):
         kinds = [kinds[0]] * len(kinds)
     names = ["int32", "int32", *kinds]
@@ -746,7 +747,7 @@ def scalar_loop(d: Draft) -> Case:
 
 
 def recurrence(d: Draft) -> Case:
-    """A loop over arrays that reads rows of one and collects in another; some with row sums."""
+    """A loop that reads rows of one array and writes rows of another; some with row sums."""
     draw = d.draw
     turns, m, n = d.sizes.choice((1, 2, 3, 5)), d.size(), d.sizes.choice((1, 2, 3, 8, 16))
     f = dtypes.float32
@@ -806,7 +807,7 @@ def recurrence(d: Draft) -> Case:
 
 
 def _heard(d: Draft, turns: int, m: int, n: int) -> Value:
-    """What a convolution over m spectra finds at each time: [turns, m, n]."""
+    """The results of a convolution over m spectra at each time step: [turns, m, n]."""
     x = d.input(dtypes.float32, (m, turns, n, 1))
     kernel = d.constant(_weights(d, d.sizes.choice((1, 3)), d.sizes.choice((1, 3)), 1, 1))
     y = d.op("Conv2D", x, kernel, padding="SAME", strides=(1, 1, 1, 1))
@@ -816,7 +817,7 @@ def _heard(d: Draft, turns: int, m: int, n: int) -> Value:
 
 
 def _parted(d: Draft, stacked: Value, sizes: tuple[int, int, int]) -> list[Value]:
-    """Parts of what a loop collected, and steps on them."""
+    """Slices of a loop's stacked results, and steps on them."""
     draw = d.draw
     turns, m, n = sizes
     which = draw.randrange(6)
@@ -846,7 +847,7 @@ def _parted(d: Draft, stacked: Value, sizes: tuple[int, int, int]) -> list[Value
 
 
 def frames(d: Draft) -> Case:
-    """A loop whose turns convolve its state, with weights that stay."""
+    """A loop whose iterations convolve its state with constant weights."""
     draw = d.draw
     f = dtypes.float32
     turns, m, c = d.sizes.choice((1, 2, 3)), d.sizes.choice((1, 2)), d.sizes.choice((1, 3, 8))
@@ -882,7 +883,7 @@ def frames(d: Draft) -> Case:
 
 
 def turns(d: Draft) -> Case:
-    """A loop whose turns are a plan with clusters in it: a step has no statement."""
+    """A loop whose iterations are a plan with clusters, since a step has no statement."""
     draw = d.draw
     f = dtypes.float32
     shape = (d.size(), d.width())
@@ -895,7 +896,7 @@ def turns(d: Draft) -> Case:
     body = Draft(draw, d.sizes, "body")
     i, n, a, b = (body.graph.add_input(PLACEHOLDER, v.spec, f"a{i}") for i, v in enumerate(given))
     made = _soup(body, [a, b], [], (1,), draw.choice((2, 4)))[-1]
-    calm = body.op("Softmax", made)  # has no statement, and keeps numbers small
+    calm = body.op("Softmax", made)  # it has no statement, and keeps numbers small
     turn = body.end(body.op("AddV2", i, body.constant(np.int32(1))), n, calm, a)
     made_ = d.op(
         "StatelessWhile",
@@ -907,7 +908,7 @@ def turns(d: Draft) -> Case:
 
 
 def backward(d: Draft) -> Case:
-    """The gradient of a loop over arrays, as recurrent layers have it."""
+    """The gradient of a loop over arrays, as in recurrent layers."""
     draw = d.draw
     turns, m, n = d.sizes.choice((1, 2, 3, 5)), d.size(), d.sizes.choice((1, 2, 3, 8))
     calm = [draw.choice((tf.tanh, tf.sigmoid, tf.nn.relu, tf.nn.softsign)) for _ in range(2)]
@@ -936,14 +937,14 @@ def backward(d: Draft) -> Case:
     return Case("backward", tf.function(options(loss)).get_concrete_function(*specs).graph)
 
 
-# Other dtypes: nothing of theirs is compiled, but plans, folding and workspaces are theirs too.
+# Other dtypes are not compiled, but use plans, constant folding and workspaces, too.
 
 _EXACT = ("float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16")
 _EXACT += ("uint32", "uint64")
 
 
 def other_dtype(d: Draft) -> Case:
-    """Steps over arrays of another dtype, with its extreme numbers."""
+    """Steps on arrays of another dtype, with its extreme numbers."""
     draw = d.draw
     kind = dtypes.as_dtype(draw.choice(_EXACT))
     shape = (d.size(), d.width())
@@ -1005,11 +1006,11 @@ MOTIFS: dict[Callable[[Draft], Case], int] = {
 }
 
 
-# Values, and how they lie.
+# Values, and their memory layout.
 
 
 def _values(draw: random.Random, random_: Any, shape: tuple[int, ...], kind: Any) -> Any:
-    """An array of a dtype, with what it has of special numbers."""
+    """An array of a dtype, with its special numbers."""
     if kind == np.bool_:
         return random_.random(shape) < 0.5
     if np.issubdtype(kind, np.integer):
@@ -1035,7 +1036,7 @@ def _values(draw: random.Random, random_: Any, shape: tuple[int, ...], kind: Any
 
 
 def _lay(draw: random.Random, array: Any) -> Any:
-    """The same numbers, perhaps in steps, backwards, transposed, unaligned or one for all."""
+    """The same numbers, perhaps strided, reversed, transposed, unaligned or broadcast."""
     way = draw.randrange(14)
     if not array.ndim:
         return array
@@ -1060,7 +1061,7 @@ def _lay(draw: random.Random, array: Any) -> Any:
 
 
 def inputs_for(case: Case, draw: random.Random, held: Mapping[Value, Variable]) -> list[Any]:
-    """Arrays for a graph's inputs; `held` are the variables behind some of them."""
+    """Arrays for a graph's inputs; `held` are the variables of some of them."""
     random_ = np.random.default_rng(draw.randrange(2**63))
     made = []
     for place, value in enumerate(case.graph.inputs):
@@ -1081,11 +1082,11 @@ def inputs_for(case: Case, draw: random.Random, held: Mapping[Value, Variable]) 
 
 
 def drawn(seed: int, number: int) -> Case:
-    """The graph of a number, always the same one.
+    """The graph with a number, always the same one.
 
     Args:
-        seed: of the run.
-        number: of the graph.
+        seed: the seed of the run.
+        number: the number of the graph.
     """
     draw = random.Random(f"{seed}/structure/{number}")
     sizes = random.Random(f"{seed}/sizes/{number}")
@@ -1100,11 +1101,11 @@ def drawn(seed: int, number: int) -> Case:
 
 
 def of_unknown_sizes(graph: Graph, draw: random.Random | None = None) -> Graph | None:
-    """The graph for inputs some of whose sizes only the call knows; None if an op needs them.
+    """The graph with some input sizes unknown until the call; None if an op needs them.
 
     Args:
         graph: the graph.
-        draw: which sizes; the first of every input if None.
+        draw: selects the sizes; None takes the first one of every input.
     """
     copy = Copy(GraphBuilder(graph.name))
     for value in graph.inputs:

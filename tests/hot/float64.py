@@ -1,4 +1,4 @@
-"""A frozen graph of float32 in float64: what a network answers if nothing is rounded on the way.
+"""A frozen float32 graph converted to float64: a network's outputs with negligible rounding.
 
 It runs in an environment with TensorFlow, which computes it.
 """
@@ -14,11 +14,11 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 
 def answers_in_float64(signature: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    """What a signature of one input and one output answers in float64.
+    """The results of a signature with one input and one output in float64.
 
     Args:
-        signature: of a SavedModel of float32 that TensorFlow loaded.
-        asked: arrays by any names; the answers have these.
+        signature: a signature of a float32 SavedModel that TensorFlow loaded.
+        asked: inputs by arbitrary names; the results have the same names.
     """
     frozen = convert_variables_to_constants_v2(signature)
     graph = tf.Graph()
@@ -33,7 +33,7 @@ def answers_in_float64(signature: Any, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def widened(graph: Any) -> Any:
-    """The same graph with float64 for float32, in its functions, too."""
+    """The same graph with float64 in place of float32, in its functions, too."""
     result = tf.compat.v1.GraphDef(versions=graph.versions, library=graph.library)
     for function in result.library.function:
         for argument in (*function.signature.input_arg, *function.signature.output_arg):
@@ -48,7 +48,7 @@ def widened(graph: Any) -> Any:
             continue
         new = result.node.add()
         _widen(new, node)
-        if node.op in ("ResizeBilinear", "ResizeBicubic"):  # they answer float32 whatever they get
+        if node.op in ("ResizeBilinear", "ResizeBicubic"):  # float32 results for any input
             new.name = f"{node.name}/single"
             cast = result.node.add(op="Cast", name=node.name, input=[new.name])
             cast.attr["SrcT"].type, cast.attr["DstT"].type = DT_FLOAT, DT_DOUBLE

@@ -1,8 +1,8 @@
-"""Kernels and tables as the fuzzer has them called: in guarded memory.
+"""Kernels and tables that the fuzzer runs in guarded memory.
 
-The name of a kernel's argument declares what the kernel does with it. What it reads must be as it
-was afterwards; what it writes is poison before; both lie in memory that ends at a page nobody may
-touch.
+The name of a kernel's argument declares how the kernel uses it. Arrays that it reads must be
+unchanged afterwards; arrays that it writes are poisoned before; both are in memory that ends at a
+protected page.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.walks import Function
 
-# First letters of arguments: numbers and arrays that are read, arrays that are wholly written, and
-# what is read and written (lists that change, and tables of numbers that go in and out).
+# First letters of arguments: numbers and arrays that are read, arrays that are fully written, and
+# those that are read and written (lists that change, and tables of inputs and outputs).
 READ, WRITTEN, BOTH = frozenset("xkclnap"), frozenset("y"), frozenset("ugqfvs")
-# Kernels whose arrays are tables with addresses: what these point to is guarded where tables are
+# Kernels whose arrays are tables with addresses: the memory at these is guarded where tables are
 # made, or is not an argument.
 _WITH_ADDRESSES = frozenset(
     {
@@ -57,14 +57,14 @@ _function = kernels.function
 
 
 class KernelError(Exception):
-    """A kernel touched what it does not declare."""
+    """A kernel accessed memory that it does not declare."""
 
 
 class Maker:
-    """Takes the place of `kernels.function`, and of `statement_rows.walk_of`.
+    """Replaces `kernels.function` and `statement_rows.walk_of`.
 
     Attributes:
-        poison: what memory is filled with before a kernel runs.
+        poison: the byte pattern that fills memory before a kernel runs.
     """
 
     def __init__(self) -> None:
@@ -88,15 +88,15 @@ class Maker:
     def guarded(  # noqa: C901 (one case after the other)
         self, names: Sequence[str], text: str, function: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """A function whose arrays lie in guarded memory.
+        """A function whose arrays are in guarded memory.
 
         Args:
-            names: of its arguments.
-            text: what it computes, for messages.
-            function: is called.
+            names: names of its arguments.
+            text: its computation, for messages.
+            function: the function to call.
         """
         by_rows = names[:3] == ["start", "stop", "width"]
-        # A table may be for some rows of what it writes: the others are another call's.
+        # A table may write only some rows of an array: the others belong to another call.
         written = frozenset() if "first" in names else WRITTEN
 
         def run(*arguments: Any) -> Any:  # noqa: C901 (one case after the other)
@@ -112,7 +112,7 @@ class Maker:
                     lent = lender.lend(argument.shape, argument.dtype, self.poison)
                     if name[0] not in written:
                         lent.array[...] = argument
-                    elif by_rows:  # other rows of the array are another block's
+                    elif by_rows:  # other rows of the array belong to another block
                         low, high = (row * arguments[2] for row in arguments[:2])
                         lent.array[:low], lent.array[high:] = argument[:low], argument[high:]
                     given[place] = lent.array
@@ -137,5 +137,5 @@ class Maker:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Bit for bit."""
+    """Whether two arrays are equal bit for bit."""
     return np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()

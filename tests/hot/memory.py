@@ -1,8 +1,8 @@
-"""Memory that tells when somebody goes beyond it: guard pages, guard bands and poison.
+"""Memory that detects accesses outside it: guard pages, guard bands and poison.
 
-An array that is lent here ends (or begins) at a page that the system lets nobody read, so that a
-read or a write behind its end is a fault of the process; the rest of its pages is a band of poison
-that is looked at afterwards. Poison is NaN, or the bytes 0xAA: a small number, for what drops NaN.
+A lent array ends (or starts) at a protected page, so that a read or write beyond it is a fault of
+the process; the rest of its pages is a band of poison that is checked afterwards. Poison is NaN, or
+the bytes 0xAA: a small number, for ops that drop NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _local = threading.local()
 
 
 class Block:
-    """Some pages between two that nobody may touch."""
+    """Some pages between two protected ones."""
 
     def __init__(self, pages: int) -> None:
         self.size = pages * PAGE
@@ -35,7 +35,7 @@ class Block:
 
 
 class Lent:
-    """An array in a block, and what lies around it."""
+    """An array in a block, and the memory around it."""
 
     def __init__(self, block: Block, shape: tuple[int, ...], dtype: Any, poison: int, end: bool):
         kind = np.dtype(dtype)
@@ -48,12 +48,12 @@ class Lent:
 
     @property
     def is_intact(self) -> bool:
-        """Whether nobody wrote around the array."""
+        """Whether the memory around the array is unchanged."""
         return all((band == self._poison).all() for band in self._bands)
 
 
 class Lender:
-    """Blocks that are used again from graph to graph."""
+    """Blocks that are reused from graph to graph."""
 
     def __init__(self) -> None:
         self._free: dict[int, list[Block]] = {}
@@ -62,14 +62,14 @@ class Lender:
 
     @staticmethod
     def of_thread() -> Lender:
-        """The calling thread's own."""
+        """The lender of the calling thread."""
         found: Lender | None = getattr(_local, "lender", None)
         if found is None:
             found = _local.lender = Lender()
         return found
 
     def lend(self, shape: tuple[int, ...], dtype: Any, poison: int = NOT_A_NUMBER) -> Lent:
-        """A poisoned array, by turns at the end and at the beginning of its pages."""
+        """A poisoned array, alternately at the end and at the start of its pages."""
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         pages = max(1, -(-size // PAGE))
         waiting = self._free.setdefault(pages, [])
@@ -80,7 +80,7 @@ class Lender:
         return lent
 
     def take_back(self) -> None:
-        """Nobody uses what was lent any more."""
+        """Take back all lent arrays, which are no longer in use."""
         for lent in self._lent:
             lent.array = None
             self._free[lent.block.size // PAGE].append(lent.block)

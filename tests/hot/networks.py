@@ -1,11 +1,11 @@
-"""Networks that TensorFlow wrote, each in a process of its own.
+"""Networks that TensorFlow wrote, each in a separate process.
 
     python -m hot.networks FOLDER [--calls 60] [NAME...]
 
-FOLDER is what `architectures.py` wrote. A process calls the network many times with changing batch
-sizes. Nothing is raised, rejected, or written to stderr, and answers are as right
-as TensorFlow's: a network in float32 has an error of its own, which is measured against the same
-network in float64. A call of a form gives bit for bit what its first call gave.
+`architectures.py` wrote FOLDER. A process calls the network many times with changing batch sizes.
+Nothing is raised, rejected, or written to stderr, and results are as accurate as TensorFlow's: a
+network in float32 has a rounding error, which is measured against the same network in float64. All
+calls of a form give the bits of its first call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Times the error of TensorFlow's own answers, which is 1e-6 of the largest number for most networks
-# and 2.7e-5 for EfficientViT_B0, whose attention divides by sums that nearly vanish. Eleven of the
-# first twelve have 0.6 to 2.4 times TensorFlow's: sums in another order, and Winograd's transforms.
+# Multiple of the error of TensorFlow's own results, which is 1e-6 of the largest number for most
+# networks and 2.7e-5 for EfficientViT_B0, whose attention divides by sums that nearly vanish.
+# Eleven of the first twelve have 0.6 to 2.4 times TensorFlow's error: sums in another order, and
+# Winograd's transforms.
 FACTOR = 4.0
 _LONGEST_S = 1800.0
 # Calls with the same shapes after which the form is final.
@@ -28,7 +29,7 @@ _EARLY = 4
 
 
 def child(folder: Path, calls: int) -> None:
-    """One process: exits with 1 and says why if anything is not as it should be."""
+    """Check one network in its process: exits with 1 and prints the reason on any fault."""
     import numpy as np
 
     import pinnace
@@ -68,7 +69,7 @@ def child(folder: Path, calls: int) -> None:
 
 
 def _distance(found: Any, exact: Any) -> float:
-    """The largest difference, of the largest number; infinite if a number is none."""
+    """The largest difference relative to the largest number; infinite if there is a NaN."""
     import numpy as np
 
     largest = float(np.abs(found - exact).max() / np.abs(exact).max())
@@ -76,7 +77,7 @@ def _distance(found: Any, exact: Any) -> float:
 
 
 def run(folder: Path, names: list[str], calls: int) -> int:
-    """All architectures; how many failed."""
+    """Run all architectures; returns the number of failures."""
     failed = 0
     names = names or sorted(one.name for one in folder.iterdir() if (one / "exact.npz").exists())
     for name in names:

@@ -1,13 +1,12 @@
-"""Draw graphs, run each in every way, and compare.
+"""Draw random graphs, run each in every way, and compare.
 
     python -m hot.run [--graphs 100000] [--seed 0] [--workers 2] [--only NUMBER]
 
-Graph NUMBER of a seed is always the same one: `--only` repeats it, and shows the smallest graph
-that still differs. Workers are watched: one that dies of what it read or wrote
-goes on behind the graph that it died of.
+Graph NUMBER of a seed is always the same: `--only` repeats it, and shows the smallest graph that
+still differs. Workers are monitored: one that crashes is restarted after the graph that crashed it.
 
-Every graph runs as eager ops, as a plan, in leased memory, and by its regions and tables, in memory
-with guard pages.
+Every graph runs as eager ops, as a plan, in leased memory, and with its regions and tables in
+memory with guard pages.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.run import SHOWN, Process
 
-# Of a graph, and of shrinking it.
+# Time limit in seconds of a graph, including its shrinking.
 PATIENCE = 240.0
 _SHRUNK = 3
 _SAID_EVERY_S = 10.0
 
 
 class Worker(Process):
-    """One worker, seen from outside."""
+    """One worker, as seen by the parent."""
 
     module, patience = "hot.run", PATIENCE
 
 
 def worker(place: Path, seed: int, start: int, end: int, step: int) -> None:
-    """Graphs `start`, `start + step`, … below `end`."""
+    """Run graphs `start`, `start + step`, … below `end`."""
     from hot.comparing import Comparison
     from hot.drawing import drawn
     from hot.kernels import Maker
@@ -151,7 +150,7 @@ def _summary(
 
 
 def only(number: int, seed: int) -> int:
-    """One graph, and the smallest that differs as it does."""
+    """Run one graph, and find the smallest with the same difference."""
     from hot.comparing import Comparison
     from hot.drawing import drawn
     from hot.kernels import Maker

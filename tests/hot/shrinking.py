@@ -1,4 +1,4 @@
-"""The smallest graph that still differs: steps are left out as long as the difference stays."""
+"""The smallest graph that still differs: steps are removed as long as the difference remains."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LONGEST_S = 60.0
 
 
 def smallest(case: Case, differs: Callable[[Case], bool]) -> Case:
-    """A case with as few steps and numbers as can be found.
+    """A case with as few steps and numbers as possible.
 
     Args:
-        case: one that differs.
-        differs: whether a smaller one does, too.
+        case: a case that differs.
+        differs: whether a smaller case differs, too.
     """
     end = monotonic() + _LONGEST_S
     while True:
@@ -85,7 +85,7 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901 (one case after the ot
 
 
 def _values(graph: Graph, arrays: Sequence[Any]) -> dict[Value, Any]:
-    """What eager ops make of the inputs, by value."""
+    """The results of eager ops for the inputs, by value."""
     everything = [
         node.outputs[0]
         for node in ordered(graph)
@@ -105,7 +105,7 @@ def _rebuilt(
     instead: Mapping[Value, Value],
     given: Mapping[Value, Any],
 ) -> Iterator[Case]:
-    """The case with other outputs, values in the place of others, and values as inputs."""
+    """The case with other outputs, replaced values, and values turned into inputs."""
     copy = Copy(GraphBuilder(case.graph.name))
     names = tuple(f"y{n}" for n in range(len(outputs)))
     source = replace(case.graph, outputs=tuple(outputs), output_names=names, effects=())

@@ -1,4 +1,4 @@
-"""What was found to differ once compiled, each as the smallest program that did, against NumPy."""
+"""Past differences of compiled code, each as the smallest program that shows it, against NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True, scope="module")
 def _hot() -> Iterator[None]:
-    """What can be compiled is, before the call and however small."""
+    """Compile everything possible before the call, however small."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clusters, "_ENTRY_US", -1e9)
         patch.setattr(config.settings, "tier", "compiled")
@@ -30,7 +30,7 @@ def _hot() -> Iterator[None]:
 
 
 def compiled(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The function's answer by machine code."""
+    """The function's result from machine code."""
     return function(*arguments)
 
 
@@ -164,7 +164,7 @@ def test_a_loop_takes_infinities_and_what_is_not_a_number_as_constants() -> None
 
 
 def test_a_rectifier_makes_zero_of_what_counts_as_zero() -> None:
-    """A comparison with 0 says that a denormal number is 0: then it must not be handed on."""
+    """A comparison with 0 treats a denormal number as 0: then it must not be passed on."""
     least = np.finfo(np.float32).smallest_subnormal
     x = np.array([[-least, least, -1.0, 1.0, np.nan, -0.0] * 8], np.float32)
 
@@ -179,7 +179,7 @@ def test_a_rectifier_makes_zero_of_what_counts_as_zero() -> None:
 
 
 def test_a_constant_is_folded_as_a_run_computes_it() -> None:
-    """The reciprocal of the largest number is denormal: 0 in a run, and so in what is folded."""
+    """The reciprocal of the largest number is denormal: 0 in a run, and so in constant folding."""
     lowest = np.finfo(np.float64).min
 
     @tf.function
@@ -192,7 +192,7 @@ def test_a_constant_is_folded_as_a_run_computes_it() -> None:
 
 
 def test_erfc_is_within_its_bound_of_the_c_library() -> None:
-    """SciPy's was what the bound was taken from: it is 260 ulp off where erfc is small."""
+    """The bound was computed with SciPy's erfc, which is off by 260 ulp where erfc is small."""
     x = np.random.default_rng(0).uniform(-6, 26, 4000)
     wanted = np.array([math.erfc(one) for one in x])
     found = tf.math.erfc(tf.constant(x)).numpy()

@@ -1,4 +1,4 @@
-"""The fuzzer finds what it is there to find: each test plants a fault, or damages a kernel."""
+"""The fuzzer finds faults: each test plants one, or damages a kernel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def comparison() -> Iterator[Comparison]:
-    """All ways."""
+    """A comparison in all ways."""
     with tiers.everything_is_worth_it():
         yield Comparison(tiers.Compiled(Maker()))
 
@@ -112,7 +112,7 @@ NAMES = ["start", "stop", "width", "x0", "y0"]
 
 
 def run_kernel(more: Callable[[Any, Any], object] | None = None, rows: int = 3) -> Any:
-    """What a kernel leaves that adds one to its rows, and does more."""
+    """Run a kernel that adds one to its rows and has a fault."""
 
     def kernel(start: int, stop: int, width: int, x0: Any, y0: Any) -> None:
         y0[start * width : stop * width] = x0[start:stop].reshape(-1) + np.float32(1)
@@ -140,8 +140,8 @@ def test_a_kernel_that_writes_what_it_reads_is_told() -> None:
 
 
 def test_a_kernel_that_writes_before_its_array_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind it, or before it, there is a page that nobody may touch; the rest is looked at."""
-    # Its first two arrays lie at the end of their pages: before the third one no byte is mapped.
+    """A protected page is after or before the array; the rest of its pages is checked."""
+    # Its first two arrays are at the end of their pages: no byte before the third one is mapped.
     monkeypatch.setattr(memory._local, "lender", Lender(), raising=False)
 
     def writes(_: Any, y0: Any) -> None:
@@ -205,7 +205,7 @@ def test_bounds_hold_what_is_right_and_nothing_else() -> None:
     wrong = exact.copy()
     wrong[0] *= 1 + 1e-6
     assert Verdict(wrong.astype(np.float32), bound).worst == (0,)
-    # exp(0.001) is known to an ulp of 1 and no better: so is what is left of it.
+    # exp(0.001) is known to an ulp of 1 only, and so is the difference.
     wrong = exact.copy()
     wrong[1] *= 1 + 1e-4
     assert Verdict(wrong.astype(np.float32), bound).worst is None

@@ -1,7 +1,7 @@
-"""The ways in which one graph is run: as eager ops, as a plan, with memory of its own, compiled.
+"""The ways to run one graph: as eager ops, as a plan, in leased memory, compiled.
 
-Codegen's classes are driven here as workspaces drive them, but at once, and without asking whether
-it pays.
+Codegen's classes are used here as workspaces use them, but at once, and without the check whether
+compiling pays.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LOOPS = frozenset({"StatelessWhile", "While"})
 
 @contextlib.contextmanager
 def everything_is_worth_it() -> Iterator[None]:
-    """No graph is too small: what decides whether compiling pays says yes."""
+    """No graph is too small: the check whether compiling pays always succeeds."""
     changed = [
         (tiers, "_SMALLEST", 0),
         (clusters, "_ENTRY_US", -1e9),
@@ -81,13 +81,13 @@ def everything_is_worth_it() -> Iterator[None]:
 
 
 def _write_tables(walk_of: Any) -> None:
-    """Let all that have statements make tables of them by this function."""
+    """Make all code that builds tables from statements use this function."""
     for module in (recurrences, small_plans, loops):
         module.walk_of = walk_of
 
 
 def functions_of(graph: Graph) -> list[Graph]:
-    """The graph and all that it calls."""
+    """The graph and all functions that it calls."""
     shown = [graph]
     for one in shown:
         shown.extend(ref.graph for ref in one.functions() if ref.graph not in shown)
@@ -95,7 +95,7 @@ def functions_of(graph: Graph) -> list[Graph]:
 
 
 def fresh_plan(graph: Graph) -> Plan:
-    """A plan that nothing has been compiled of."""
+    """A plan of which nothing has been compiled."""
     for one in functions_of(graph):
         drop_plan(one)
     return build(graph)
@@ -105,7 +105,7 @@ def fresh_plan(graph: Graph) -> Plan:
 
 
 def eager(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
-    """The graph's outputs, op by op; loops by Python."""
+    """The graph's outputs, op by op; loops run in Python."""
     values: dict[Value, Any] = dict(zip(graph.inputs, arrays, strict=True))
 
     def of(value: Value) -> Any:
@@ -139,7 +139,7 @@ def eager(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
 
 
 def _told(node: Node) -> dict[str, Any]:
-    """The attributes that the inputs do not tell."""
+    """The attributes that the inputs do not determine."""
     op = node.op
     told = {argument.number_attr for argument in op.inputs}
     told |= {argument.list_attr for argument in op.inputs}
@@ -165,7 +165,7 @@ def plain(plan: Plan, arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def leased(plan: Plan, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
-    """The plan's outputs, with memory that held poison and then what the run before left."""
+    """The plan's outputs, in memory that held poison, then the previous run's values."""
     config.settings.tier = "plan"
     layout = _layout(plan, arrays)
     return _in_memory(layout, arrays, poison)
@@ -192,10 +192,10 @@ def _in_memory(layout: Layout, arrays: Sequence[Any], poison: int) -> Sequence[A
 
 
 class Compiled:
-    """The ways in which compiled parts run, and how many of them there were.
+    """The ways in which compiled parts run, and their number.
 
     Args:
-        maker: of kernels.
+        maker: makes kernels.
     """
 
     def __init__(self, maker: Maker) -> None:
@@ -203,7 +203,7 @@ class Compiled:
         self.regions: Counter[str] = Counter()
 
     def run(self, graph: Graph, arrays: Sequence[Any]) -> dict[str, Sequence[Any]]:
-        """The outputs by each form that the graph has.
+        """The outputs of each form of the graph.
 
         Args:
             graph: the graph.
@@ -233,7 +233,7 @@ class Compiled:
         has_loops = any(step.node.op.name in _LOOPS for step in plan.steps)
         if made or has_loops or any("Conv2" in step.node.op.name for step in plan.steps):
             better = layout.with_regions(made)
-            # The first run of a product is BLAS's, later ones have packed weights.
+            # The first run of a product uses BLAS, later ones packed weights.
             found["regions"] = _in_memory(better, arrays, self.maker.poison)
             if has_loops:
                 self._count_loops(plan)
@@ -248,7 +248,7 @@ class Compiled:
         made: Mapping[int, Any],
         found: dict[str, Sequence[Any]],
     ) -> None:
-        """The outputs where a loop and what is around it are a region, too."""
+        """The outputs if a loop and its surroundings are one region, too."""
         with np.errstate(all="ignore"):
             more = looped.join(plan, arrays, made, layout.settled, type(plan))
         regions = [one for one in more.values() if isinstance(one, looped.Looped)]
@@ -258,7 +258,7 @@ class Compiled:
             found["looped"] = _in_memory(better, arrays, self.maker.poison)
 
     def together(self, graph: Graph, arrays: Sequence[Any]) -> list[Sequence[Any]]:
-        """The outputs of two threads that run one plan of the tier `compiled` at once."""
+        """The outputs of two threads that run one plan of the tier `compiled` concurrently."""
         kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
         config.settings.tier = "compiled"
@@ -285,7 +285,7 @@ class Compiled:
         return results
 
     def in_turn(self, graph: Graph, calls: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """The outputs of calls, with other shapes each, of one plan of the tier `compiled`."""
+        """The outputs of calls with different shapes of one plan of the tier `compiled`."""
         kernels.function = late.find_kernel = self.maker.function
         _write_tables(self.maker.walk_of)
         config.settings.tier = "compiled"

@@ -1,7 +1,7 @@
-"""The corpus there and back: `make interop` runs this and prints a table.
+"""The round trip of the corpus: `make interop` runs this and prints a table.
 
-Every model that TensorFlow wrote is loaded and run here, saved again, and asked of TensorFlow by
-every path; so is every model of `made_here.py`. Exits with 1 if one is not as it should be.
+Every model that TensorFlow wrote is loaded and run here, saved again, and run by TensorFlow in
+every way; so is every model of `made_here.py`. Exits with 1 if one has a fault.
 
     python tests/interop/corpus.py [--paths v2,v1,c,lite,resave] [--only NAME ...]
 """
@@ -27,7 +27,7 @@ from pinnace import saved_model  # noqa: E402
 from support import corpus  # noqa: E402
 from support.recorded import largest_difference  # noqa: E402
 
-# TensorFlow against TensorFlow: other kernels, another order of additions.
+# TensorFlow against TensorFlow: other kernels, another order of summation.
 TOLERANCE = 1e-5
 _NUMBER = re.compile(r"largest difference ([0-9.e+-]+)")
 
@@ -59,7 +59,7 @@ def main() -> int:
 def prepare(
     scratch: Path, paths: list[str], only: list[str] | None
 ) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """What is asked here, now, and what TensorFlow is to be asked."""
+    """Run the models here, and collect the work for TensorFlow."""
     rows: dict[str, dict[str, Any]] = {}
     works: list[dict[str, Any]] = []
     for name, tolerance in corpus.TOLERANCE.items():
@@ -105,7 +105,7 @@ def work(name: str, model: Path, io: Path, paths: list[str]) -> dict[str, Any]:
 
 
 def report(rows: dict[str, dict[str, Any]], paths: list[str], seconds: float, code: int) -> int:
-    """Print the table and what failed; the exit code."""
+    """Print the table and the failures; returns the exit code."""
     columns = ["here", "again", *paths]
     out = sys.stdout.write
     out(f"{'model':<26}" + "".join(f"{one:>10}" for one in columns) + f"{'largest':>12}\n")

@@ -1,7 +1,7 @@
-"""Models with gradients of their own: written by one library, differentiated by another.
+"""Models with custom gradients: written by one library, differentiated by another.
 
 `python gradient_models.py tensorflow|pinnace write|again|without|read FOLDER [TARGET]`; `read`
-prints, as its last line, what each model gives and its gradients.
+prints, as its last line, the outputs and gradients of each model.
 """
 
 import json
@@ -18,7 +18,7 @@ VECTOR = tf.TensorSpec([3], tf.float32)
 
 
 class Clipped(tf.Module):
-    """The gradient is clipped; the variable is outside."""
+    """The gradient is clipped; the variable is outside the function."""
 
     def __init__(self) -> None:
         self.w = tf.Variable([1.0, -2.0, 3.0])
@@ -33,7 +33,7 @@ class Clipped(tf.Module):
 
 
 class Intermediate(tf.Module):
-    """The gradient uses what was computed on the way."""
+    """The gradient uses intermediate results."""
 
     @tf.function(input_signature=[VECTOR])
     def __call__(self, x: Any) -> Any:
@@ -47,7 +47,7 @@ class Intermediate(tf.Module):
 
 
 class Inside(tf.Module):
-    """Variables are read by the function itself, and have gradients of their own."""
+    """The function itself reads variables, which have custom gradients."""
 
     def __init__(self) -> None:
         self.w = tf.Variable([1.0, -2.0, 3.0])
@@ -116,7 +116,7 @@ class Nested(tf.Module):
 
 
 class Swish(tf.Module):
-    """TensorFlow's own function with a gradient of its own."""
+    """A function of TensorFlow with a custom gradient."""
 
     def __init__(self) -> None:
         self.w = tf.Variable([1.0, -2.0, 3.0])
@@ -127,7 +127,7 @@ class Swish(tf.Module):
 
 
 class Rows(tf.Module):
-    """The gradient of a variable is slices of it."""
+    """The gradient of a variable is IndexedSlices."""
 
     def __init__(self) -> None:
         self.table = tf.Variable([[1.0], [2.0], [3.0], [4.0]])
@@ -156,7 +156,7 @@ MODELS = {
 
 
 def outcome(model: Any) -> dict[str, Any]:
-    """What a model gives, and its gradients by the input and by its variables."""
+    """A model's outputs, and its gradients by the input and by its variables."""
     x = tf.constant([0.5, -1.5, 2.0])
     names = sorted(name for name in ("b", "scale", "table", "w") if hasattr(model, name))
     variables = [getattr(model, name) for name in names]
@@ -185,7 +185,7 @@ def main(action: str, folder: Path, target: str = "") -> None:
                 found[name] = outcome(tf.saved_model.load(place))
             except LookupError as error:
                 found[name] = f"LookupError: {str(error).partition(chr(10))[0]:.300}"
-    print(json.dumps(found))  # noqa: T201 (the answer)
+    print(json.dumps(found))  # noqa: T201 (the results)
 
 
 if __name__ == "__main__":

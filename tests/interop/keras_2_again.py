@@ -1,7 +1,7 @@
-"""Models that Keras 2 wrote, that were read and saved again here: Keras 3 opens and answers.
+"""Models that Keras 2 wrote and that were saved again here, opened and run by Keras 3.
 
 Run by a Python that has TensorFlow: `python keras_2_again.py FOLDER`. The program before `main` is
-what the guide gives for what Keras 3 has not.
+the guide's replacement for what Keras 3 lacks.
 """
 
 import json
@@ -39,7 +39,7 @@ class TFOpLambda(keras.layers.Layer):  # type: ignore[misc]
 
 
 def main() -> None:
-    """Say how far each file's answers are from those of Keras 2."""
+    """Print the difference between each file's outputs and those of Keras 2."""
     golden = Path(__file__).parents[1] / "golden" / "keras_files" / "keras_2"
     for file in sorted(Path(sys.argv[1]).iterdir()):
         name = file.name.split(".")[0]

@@ -1,4 +1,4 @@
-"""Models that pinnace writes, one for each thing that a SavedModel may hold; see `corpus.py`."""
+"""Models that pinnace writes, one for each possible content of a SavedModel; see `corpus.py`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def dense_layers(_: Path) -> Made:
 
 
 class Flow(tf.Module):
-    """Conditions and loops in one another, lists of tensors, arrays of tensors."""
+    """Nested conditions and loops, tensor lists, TensorArrays."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def custom_gradient(_: Path) -> Made:
 
 
 class Lookup(tf.Module):
-    """A table from a file, one that changes, strings in and out."""
+    """A table from a file, a mutable one, string inputs and outputs."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ MODELS: dict[str, Callable[[Path], Made]] = {
     "dtypes": dtypes,
 }
 
-# What TFLite's converter has no kernel for.
+# Models for whose ops TFLite has no kernel.
 LITE_REFUSES = {
     "control_flow": "Case and lists of tensors of unknown length",
     "tables_and_assets": "tables that change, string ops",
@@ -241,7 +241,7 @@ LITE_REFUSES = {
 
 
 def write(name: str, folder: Path) -> tuple[Path, Path]:
-    """Save a model, with what it answers here; the folder and the recorded calls."""
+    """Save a model with its outputs here; returns the folder and the recorded calls."""
     folder.mkdir(parents=True)
     model, signatures, calls = MODELS[name](folder)
     target = folder / "model"
@@ -256,7 +256,7 @@ def write(name: str, folder: Path) -> tuple[Path, Path]:
         else:
             function = loaded.signatures[signature]
             names = list(function.structured_input_signature[1])
-            if list(inputs) == ["inputs"]:  # a Keras model's only input, whatever it is called
+            if list(inputs) == ["inputs"]:  # a Keras model's only input, whatever its name
                 inputs = {names[0]: inputs["inputs"]}
             found = function(**{key: tf.constant(value) for key, value in inputs.items()})
             results = {key: _array(value) for key, value in found.items()}

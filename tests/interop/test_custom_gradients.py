@@ -1,4 +1,4 @@
-"""Gradients of their own pass through SavedModels, between TensorFlow and us in both directions."""
+"""Custom gradients pass through SavedModels between both libraries, in both directions."""
 
 import ast
 import json
@@ -20,7 +20,7 @@ import runpy, sys
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-# Who wrote the file, and who reads it.
+# The library that wrote the file, and the one that reads it.
 PAIRS = [
     ("tensorflow", "pinnace"),
     ("pinnace", "pinnace"),
@@ -33,7 +33,7 @@ Outcomes = Mapping[tuple[str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Outcomes:
-    """What each library finds in what each wrote, by writer and reader."""
+    """The results of each library for the files of each, by writer and reader."""
     folder = tmp_path_factory.mktemp("gradients")
     pythons: dict[str, dict[str, Any]] = {
         "tensorflow": {"python": tensorflow_python},
@@ -82,7 +82,7 @@ def test_gradients_are_those_of_tensorflow(
 @pytest.mark.parametrize(
     ("writer", "name"),
     [("tensorflow without", name) for name in MODELS]
-    # silu is made of ops that have gradients here.
+    # Here silu consists of ops that have gradients.
     + [("pinnace without", name) for name in MODELS if name != "Swish"],
 )
 def test_a_gradient_that_was_not_saved_is_an_error(

@@ -1,4 +1,4 @@
-"""TensorFlow opens what `pinnace edit` wrote, by three ways, and computes what it recorded."""
+"""TensorFlow opens models from `pinnace edit` in three ways, and computes the recorded results."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What was read from a file of Keras 2 and saved again opens in Keras 3, with its answers."""
+"""Models read from Keras 2 files and saved again open in Keras 3, with the same outputs."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,8 @@ program, sys.argv = sys.argv[1], sys.argv[1:]
 runpy.run_path(program, run_name="__main__")
 """
 FOLDER = golden("keras_files/keras_2")
-# What Keras 3 cannot say: other rules of masks, a mask of sums, kernels that differ by place.
+# What Keras 3 cannot express: other rules of masks, a mask of sums, kernels that differ by
+# position.
 KERAS_3_CANNOT = ("masked_merges", "masked_gru", "locally_connected")
 
 
@@ -23,7 +24,7 @@ def test_keras_3_opens_what_was_saved_again(tmp_path: Path, tensorflow_python: s
         if file.suffix not in {".keras", ".h5"} or file.stem in KERAS_3_CANNOT:
             continue
         model = tf.keras.models.load_model(file, compile=False)
-        # Keras 3 lists the weights of models in models that are frozen in part another way itself.
+        # Keras 3 itself orders the weights of nested, partly frozen models differently.
         for ending in (".keras",) if file.stem.startswith("nested") else (".keras", ".h5"):
             name = f"{file.stem}.from_{file.suffix[1:]}{ending}"
             model.save(tmp_path / name)

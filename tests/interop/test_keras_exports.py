@@ -1,4 +1,4 @@
-"""What an ExportArchive of either library writes, the other one loads, as functions and a layer."""
+"""Files of one library's ExportArchive can be loaded by the other, as functions and a layer."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ import pinnace as tf
 from support.loaded_process import run_either
 
 X = (np.arange(6, dtype=np.float32).reshape(2, 3) - 2) / 4
-# What both libraries run: LIBRARY is replaced by the name of the module.
+# The program that both libraries run: LIBRARY is replaced by the name of the module.
 WRITE = """
 import sys
 import numpy as np

@@ -25,7 +25,7 @@ def reports(*arguments: str | Path, **options: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=["pinnace", "tensorflow"])
 def exchanged(request: Any, tensorflow_python: str, tmp_path_factory: Any) -> dict[str, Any]:
-    """What the reader says of each file of the writer."""
+    """The reader's results for each file of the writer."""
     folder = tmp_path_factory.mktemp("files")
     pythons: dict[str, dict[str, Any]] = {
         "pinnace": {},
@@ -52,5 +52,5 @@ def test_the_other_side_goes_on_with_it(exchanged: dict[str, Any], name: str, en
     assert differences.get("trained", 0.0) < 5e-5
     assert differences.get("loss", 0.0) < 5e-5
     trains = CASES[name].train and not (ending == ".h5" and exchanged["writer"] == "pinnace")
-    # Keras 3 does not go on with .h5 files, those of its own neither.
+    # Keras 3 cannot resume training from .h5 files, not even its own.
     assert ("trained" in differences) == trains

@@ -1,4 +1,4 @@
-"""Sizes of layers: what is asked, called symbolically and given, as Keras answers it."""
+"""Output sizes of layers: computed, symbolic and actual, as in Keras."""
 
 import json
 from pathlib import Path
@@ -15,13 +15,13 @@ program, sys.argv = sys.argv[1], sys.argv[1:]
 runpy.run_path(program, run_name="__main__")
 """
 SIZES = Path(__file__).parents[1] / "support" / "layer_sizes.py"
-# TensorFlow's process ends (division by zero) for some sizes of these in Keras 3.15.
+# For some sizes of these, TensorFlow's process dies (division by zero) in Keras 3.15.
 UNASKED = {f"Adaptive{kind}Pooling{rank}D" for kind in ("Max", "Average") for rank in (1, 2, 3)}
-# These Keras 3 has left behind.
+# Keras 3 does not have these any more.
 UNASKED |= {"RandomHeight", "RandomWidth", "ThresholdedReLU"}
-# Its windows want SciPy there, which TensorFlow's environment has not.
+# Its windows need SciPy there, which TensorFlow's environment does not have.
 UNASKED.add("STFTSpectrogram")
-# Keras says one step more than it gives.
+# Keras computes one step more than it returns.
 UNASKED.add("MelSpectrogram")
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow and pinnace live in one process: no message is defined twice, answers are equal."""
+"""TensorFlow and pinnace work in one process: no message is defined twice, results are equal."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Strategies beside TensorFlow's: values, variables, datasets and training, number by number."""
+"""Strategies compared with TensorFlow's: values, variables, datasets and training."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from support.loaded_process import run_either
 
 PROGRAMS = Path(__file__).parent / "strategies"
-# TensorFlow traces each of many programs twice, on a machine that may be busy.
+# TensorFlow traces each of many programs twice, possibly on a busy machine.
 SECONDS = 1200.0
-# From its file: AutoGraph reads sources.
+# Run from its file, since AutoGraph reads sources.
 RUN = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
-# Cases that TensorFlow refuses with another class of error.
+# Cases that TensorFlow refuses with another exception class.
 OTHERWISE = {"reduce of unequal shapes", "gather of scalars"}
 
 
@@ -27,7 +27,7 @@ def found_by(library: str, program: str, *arguments: str, python: str | None = N
 
 
 def assert_same(ours: Any, theirs: Any, where: str, rtol: float) -> None:
-    """The same structures of numbers; texts are the same."""
+    """Assert equal structures, with close numbers and equal texts."""
     if isinstance(theirs, dict):
         assert isinstance(ours, dict), (where, ours, theirs)
         assert sorted(ours) == sorted(theirs), where
@@ -63,7 +63,7 @@ def test_replicas_do_what_tensorflows_do(program: str, count: str, tensorflow_py
 def test_training_gives_what_keras_gives(tensorflow_python: str) -> None:
     ours = found_by("pinnace", "fit")
     theirs = found_by("tensorflow", "fit", python=tensorflow_python)
-    # Three epochs of steps in another order of additions.
+    # Three epochs of steps with another order of summation.
     assert_same(ours, theirs, "fit", 2e-5)
 
 

@@ -41,7 +41,7 @@ def module_with_a_variable(folder: Path) -> Arrays:
 
 
 def grouped_convolutions(folder: Path) -> Arrays:
-    """TensorFlow joins a Conv2D and its BiasAdd, and has no such kernel for groups on CPUs."""
+    """TensorFlow fuses a Conv2D with its BiasAdd, and lacks this kernel for groups on CPUs."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [

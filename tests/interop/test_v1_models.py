@@ -1,4 +1,4 @@
-"""Models of version 1 that TensorFlow writes now load here and compute what it computed."""
+"""Models of version 1, written by the current TensorFlow, load here with the same results."""
 
 import json
 import shutil
@@ -14,17 +14,17 @@ from support.v1_models import answers_of
 pytestmark = pytest.mark.interop
 
 WRITING = Path(__file__).with_name("v1_writing.py")
-# Names that are no keywords: a signature of TensorFlow 2 has others, and the parts one by one.
+# Names that are not identifiers: a signature of TensorFlow 2 has others, and separate components.
 WITHOUT_KEYWORDS = {"sparse_beside_names_with_signs"}
-# With variables that have no value, as they are meant to: such a model cannot be saved.
+# Models with deliberately uninitialised variables, which cannot be saved.
 WITHOUT_VALUES = {"asked_whether_initialised", "uninitialised_names"}
-# The order of additions, and other kernels.
+# Another order of summation, and other kernels.
 TOLERANCE = 2e-5
 
 
 @pytest.fixture(scope="module")
 def written(tensorflow_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of models and answers, all written by one process."""
+    """A folder with models and results, all written by one process."""
     folder = tmp_path_factory.mktemp("v1")
     done = subprocess.run(
         [tensorflow_python, str(WRITING), str(folder)], capture_output=True, text=True, check=False
@@ -67,7 +67,7 @@ def test_every_model_saved_again_computes_the_same(written: Path, tmp_path: Path
     assert not problems, "\n".join(problems)
 
 
-# What TensorFlow answers for models that were saved again here: one line, a difference by name.
+# TensorFlow's results for models that were saved again here: one line, differences by name.
 ASKED = """
 import json, sys
 from pathlib import Path

@@ -28,7 +28,7 @@ def _ragged(values: Any, *splits: Any, dtype: Any = np.int64) -> Any:
 
 @programs
 def sparse_in_and_out() -> Model:
-    """Parts that sort in another order than they stand in, beside names that sort between them."""
+    """Components whose sorted order differs from theirs, with names that sort between them."""
     x = v1.sparse_placeholder(tf.float32, [None, 4], "a")
     before, after = (v1.placeholder(tf.float32, [None], name) for name in ("x_", "w"))
     dense = tf.sparse.to_dense(x) * 2.0 + before[:, None]
@@ -50,7 +50,7 @@ def sparse_in_and_out() -> Model:
 
 @programs
 def sparse_beside_names_with_signs() -> Model:
-    """`x-1` and `x.1` sort before `x/values`, and belong behind all of `x`."""
+    """`x-1` and `x.1` sort before `x/values`, but come after all components of `x`."""
     x = v1.sparse_placeholder(tf.float32, [None, 2], "a")
     minus, dot = (v1.placeholder(tf.float32, [None], name) for name in ("b", "c"))
     return one(
@@ -114,7 +114,7 @@ def transformed_features() -> Model:
 
 @programs
 def parsed_to_sparse() -> Model:
-    """A feature of any length of serialised examples, given back as it is."""
+    """A feature of variable length of serialised examples, returned unchanged."""
     serialized = v1.placeholder(tf.string, [None], "serialized")
     found = v1.parse_example(
         serialized,
@@ -129,7 +129,7 @@ def parsed_to_sparse() -> Model:
 
 @programs
 def ragged_in_and_out() -> Model:
-    """One and two ragged axes, the rows' limits in 32 and 64 bits."""
+    """One and two ragged axes, with row splits of 32 and 64 bits."""
     one_axis = v1.ragged.placeholder(tf.int32, 1, [], name="r")
     two_axes = v1.ragged.placeholder(tf.float32, 2, [3], name="q")
     words = tf.RaggedTensor.from_row_splits(
@@ -156,7 +156,7 @@ def ragged_in_and_out() -> Model:
 
 @programs
 def slices_in_and_out() -> Model:
-    """Rows of a larger tensor and which they are."""
+    """Rows of a larger tensor and their indices."""
     values = v1.placeholder(tf.float32, [None, 2], "v")
     rows = v1.placeholder(tf.int64, [None], "i")
     shape = v1.placeholder(tf.int64, [2], "s")
@@ -172,7 +172,7 @@ def slices_in_and_out() -> Model:
 
 @programs
 def sparse_in_one_signature_of_two() -> Model:
-    """The same tensors, whole in one signature and in parts in the other."""
+    """The same tensors, as one value in one signature and as components in the other."""
     x = v1.sparse_placeholder(tf.float32, [None, 3], "x")
     w = v1.get_variable("w", initializer=numbers(3, 2))
     y = tf.sparse.sparse_dense_matmul(x, w)

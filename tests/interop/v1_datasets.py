@@ -1,4 +1,4 @@
-"""Iterators and datasets inside of version-1 graphs, as exports of input pipelines have them."""
+"""Iterators and datasets inside version-1 graphs, as in exports of input pipelines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def one_shot_iterator() -> Model:
 
 @programs
 def initialised_iterator() -> Model:
-    """What runs first gives the iterator its dataset; batches of features and labels."""
+    """The initialiser assigns the iterator its dataset; batches of features and labels."""
     features, labels = numbers(7, 3), np.arange(7)
     data = v1.data.Dataset.from_tensor_slices({"x": features, "label": labels})
     iterator = v1.data.make_initializable_iterator(data.repeat(2).batch(3))

@@ -1,4 +1,4 @@
-"""What estimators exported: parsed examples, feature columns, heads with their three signatures."""
+"""Exports of estimators: parsed examples, feature columns, heads with their three signatures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PREDICT, CLASSIFY, REGRESS = (
 
 
 def _received(features: Sequence[Any]) -> tuple[Any, Any]:
-    """What `build_parsing_serving_input_receiver_fn` made."""
+    """The receiver that `build_parsing_serving_input_receiver_fn` builds."""
     serialised = v1.placeholder(tf.string, [None], "input_example_tensor")
     spec = v1.feature_column.make_parse_example_spec(features)
     return serialised, v1.io.parse_example(serialised, spec)
@@ -30,7 +30,7 @@ def _received(features: Sequence[Any]) -> tuple[Any, Any]:
 def _parsed_v1(
     serialised: Any, dense: Mapping[str, Any], sparse: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The same by the op that versions before 2.4 wrote."""
+    """The same with the op that versions before 2.4 wrote."""
     found = tf.raw_ops.ParseExample(
         serialized=serialised,
         names=tf.constant([], tf.string),
@@ -201,7 +201,7 @@ def regressor_with_legacy_init() -> Model:
 
 @programs
 def wide_and_deep() -> Model:
-    """A linear and a dense part added, a column whose values have weights."""
+    """The sum of a linear and a dense part, and a column whose values have weights."""
     age = columns.numeric_column("age", default_value=20.0)
     place = columns.categorical_column_with_identity("place", 5)
     weighted = columns.weighted_categorical_column(place, "weight")
@@ -222,7 +222,7 @@ def wide_and_deep() -> Model:
 
 
 def _raw_features(*, by_reference: bool) -> Model:
-    """`build_raw_serving_input_receiver_fn`: features as they are, not in examples."""
+    """`build_raw_serving_input_receiver_fn`: plain features, not in examples."""
     age = v1.placeholder(tf.float32, [None], "age")
     words = v1.placeholder(tf.string, [None, None], "words")
     with v1.variable_scope("raw", use_resource=not by_reference):

@@ -1,4 +1,4 @@
-"""Loops and conditions of version 1 with state in them, and what was built of them."""
+"""Loops and conditions of version 1 with state, and layers built from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def variable(value: Any, name: str, *, by_reference: bool = True) -> Any:
 
 
 def _conditions(*, by_reference: bool) -> Model:
-    """Variables that sides of a condition read, give and assign."""
+    """Variables that branches of a condition read, return and assign."""
     x = v1.placeholder(tf.float32, [None], "x")
     a = variable([1.0, 2.0], "a", by_reference=by_reference)
     b = variable([5.0, 7.0], "b", by_reference=by_reference)
@@ -58,7 +58,7 @@ def conditions_resources() -> Model:
 
 
 def _loops(*, by_reference: bool) -> Model:
-    """Variables that the body of a loop reads, and assigns."""
+    """Variables that the body of a loop reads and assigns."""
     n = v1.placeholder(tf.int32, [], "n")
     w = variable(numbers(2, 2) * 0.5, "w", by_reference=by_reference)
     seen = variable(0.0, "seen", by_reference=by_reference)
@@ -119,7 +119,7 @@ def dynamic_gru() -> Model:
 
 @programs
 def backwards_with_projection() -> Model:
-    """Without lengths, from the end."""
+    """A backward RNN without lengths."""
     x = v1.placeholder(tf.float32, [None, None, 3], "x")
     cell = cells.LSTMCell(4, num_proj=3, use_peepholes=True)
     y, _ = v1.nn.dynamic_rnn(cell, tf.reverse(x, [1]), dtype=tf.float32)
@@ -161,7 +161,7 @@ def sampled_until_the_end() -> Model:
 
 @programs
 def beam_search() -> Model:
-    """The loop of a translation model: several sizes that grow, top-k, gathers of states."""
+    """The loop of a translation model: several growing sizes, top-k, gathers of states."""
     start = v1.placeholder(tf.int32, [None], "start")
     moves = variable(numbers(6, 6), "moves")
     beams = 2
@@ -205,7 +205,7 @@ def beam_search() -> Model:
 
 @programs
 def pictures_one_by_one() -> Model:
-    """map_fn over encoded pictures, as classifiers were served."""
+    """map_fn over encoded images, as in served classifiers."""
     encoded = v1.placeholder(tf.string, [None], "encoded")
     w = v1.get_variable("w", initializer=numbers(12, 3) * 0.01, use_resource=False)
 
@@ -292,7 +292,7 @@ def words_in_a_loop() -> Model:
 
 @programs
 def conditions_that_give_references() -> Model:
-    """What a condition gives is a variable itself, or what assigned to it."""
+    """A condition returns a variable itself, or the result of assigning to it."""
     p = v1.placeholder(tf.bool, [], "p")
     a, b = variable([1.0, 2.0], "a"), variable([3.0, 4.0], "b")
     chosen = v1.cond(p, lambda: a, lambda: b)
@@ -313,7 +313,7 @@ def conditions_that_give_references() -> Model:
 
 @programs
 def assigned_in_a_condition_in_a_loop() -> Model:
-    """A loop without results of its own that counts in a variable."""
+    """A loop without results that counts in a variable."""
     n = v1.placeholder(tf.int32, [], "n")
     count = variable(0.0, "count")
 
@@ -332,7 +332,7 @@ def assigned_in_a_condition_in_a_loop() -> Model:
 
 @programs
 def switch_and_merge_by_hand() -> Model:
-    """Which side it was is a result, too."""
+    """The index of the branch is a result, too."""
     x = v1.placeholder(tf.float32, [None], "x")
     ended, alive = control_flow_ops.switch(x, tf.reduce_sum(x) > 0)
     y, side = control_flow_ops.merge([ended - 1.0, alive * 2.0])
@@ -341,7 +341,7 @@ def switch_and_merge_by_hand() -> Model:
 
 @programs
 def gradient_through_a_loop() -> Model:
-    """What training a recurrent network needs: a stack of what each turn computed."""
+    """The gradient of a recurrent network: a stack of the values of each iteration."""
     x = v1.placeholder(tf.float32, [None], "x")
     _, z = v1.while_loop(
         lambda i, _: i < 3, lambda i, v: (i + 1, v * x), [tf.constant(0), tf.ones_like(x)]

@@ -36,7 +36,7 @@ def frozen_mlp_resources_as_text() -> Frozen:
 
 @programs
 def frozen_convolutions() -> Frozen:
-    """A classifier of pictures: whole numbers in, resized, two outputs, a switch with a default."""
+    """A classifier of pictures: integers in, resized, two outputs, a switch with a default."""
     image = v1.placeholder(tf.uint8, [1, None, None, 3], "image")
     keep = v1.placeholder_with_default(1.0, [], "keep")
     x = v1.image.resize_bilinear(tf.cast(image, tf.float32), [8, 8], align_corners=True)
@@ -101,7 +101,7 @@ def frozen_loop() -> Frozen:
 
 @programs
 def frozen_from_the_middle() -> Frozen:
-    """Given in the middle of the graph, behind what could not be run, second outputs wanted."""
+    """Inputs in the middle of the graph, after nodes that cannot run, and second outputs."""
     raw = v1.placeholder(tf.string, [], "raw")
     decoded = tf.io.decode_raw(raw, tf.float32, name="decoded")
     values, places = tf.nn.top_k(decoded * variable(2.0, "two"), 2, name="best")
@@ -112,7 +112,7 @@ def frozen_from_the_middle() -> Frozen:
 
 @programs
 def frozen_function_calls() -> Frozen:
-    """With functions in the library, that call one another."""
+    """Functions in the library that call one another."""
     x = v1.placeholder(tf.float32, [None, 2], "x")
 
     @tf.function

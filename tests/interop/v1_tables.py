@@ -1,4 +1,4 @@
-"""Tables of version 1: by reference and as resources, from constants, files and checkpoints."""
+"""Tables of version 1: as references and as resources, from constants, files and checkpoints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _asset(folder: Path, name: str, text: str) -> Any:
 
 @programs
 def hash_table_by_reference() -> Model:
-    """Keys and values in the graph, as before resources."""
+    """Keys and values in the graph, as before resources existed."""
     words = v1.placeholder(tf.string, [None], "words")
     table = raw.HashTable(key_dtype=tf.string, value_dtype=tf.int64, shared_name="words")
     fill = raw.InitializeTable(
@@ -48,7 +48,7 @@ def hash_table_by_reference() -> Model:
 
 @programs
 def hash_table_with_two_makers() -> Model:
-    """Two nodes that mean one table by its name, filled by the legacy initialiser."""
+    """Two nodes that share one table by name, filled by the legacy initialiser."""
     ids = v1.placeholder(tf.int64, [None], "ids")
     kind = {"key_dtype": tf.int64, "value_dtype": tf.string, "shared_name": "numbers"}
     first, second = raw.HashTable(**kind), raw.HashTable(**kind)
@@ -68,7 +68,7 @@ def hash_table_with_two_makers() -> Model:
 
 @programs
 def text_file_by_reference(folder: Path) -> Model:
-    """From lines of a file, by their numbers."""
+    """A table from lines of a file to line numbers."""
     words = v1.placeholder(tf.string, [None], "words")
     table = raw.HashTable(key_dtype=tf.string, value_dtype=tf.int64)
     fill = raw.InitializeTableFromTextFile(
@@ -87,7 +87,7 @@ def text_file_by_reference(folder: Path) -> Model:
 
 @programs
 def text_file_columns(folder: Path) -> Model:
-    """From columns of a file, in the first of two files."""
+    """A table from columns of the first of two files."""
     keys = v1.placeholder(tf.int64, [None], "keys")
     table = raw.HashTable(key_dtype=tf.int64, value_dtype=tf.float32)
     fill = raw.InitializeTableFromTextFile(
@@ -116,7 +116,7 @@ def text_file_columns(folder: Path) -> Model:
 
 @programs
 def index_and_back(folder: Path) -> Model:
-    """Words to ids with buckets for others, ids to words."""
+    """Words to ids with OOV buckets, and ids to words."""
     words = v1.placeholder(tf.string, [None, None], "words")
     path = _asset(folder, "vocabulary.txt", "\n".join(WORDS) + "\n")
     index = tf.lookup.StaticVocabularyTable(
@@ -245,7 +245,7 @@ def dense_table_resources() -> Model:
 
 
 def _restored(make: Any) -> Model:
-    """A table whose entries stand in the checkpoint."""
+    """A table whose entries are in the checkpoint."""
     keys = v1.placeholder(tf.string, [None], "keys")
     table = make()
     step = v1.Variable(2.0, name="step", use_resource=False)
@@ -283,7 +283,7 @@ def restored_dense_table() -> Model:
 
 @programs
 def table_in_a_condition() -> Model:
-    """Handles by reference that pass into a condition and a loop."""
+    """Reference handles that are passed into a condition and a loop."""
     words = v1.placeholder(tf.string, [None], "words")
     table = raw.HashTable(key_dtype=tf.string, value_dtype=tf.int64, shared_name="inside")
     fill = raw.InitializeTable(
@@ -315,7 +315,7 @@ def table_in_a_condition() -> Model:
 
 @programs
 def tables_of_the_collection(folder: Path) -> Model:
-    """No initialiser is named: those that the graph collected fill tables and a variable."""
+    """No initialiser is named: those in the graph's collections fill tables and a variable."""
     words = v1.placeholder(tf.string, [None], "words")
     first = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(list(WORDS), tf.constant([1, 2, 3, 4], tf.int64)), -1

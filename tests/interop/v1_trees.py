@@ -1,9 +1,9 @@
-"""What estimators with boosted trees exported: trees and boundaries behind handles, in checkpoints.
+"""Exports of estimators with boosted trees: trees and buckets as resources in checkpoints.
 
-TensorFlow 2.21 still has the Python classes that estimators made the graph with, and no kernel for
-the ops: a session can neither save nor run them. So the checkpoint is written by the op SaveV2,
-and the answers are those of the same trees written as conditions on the features (`_walked`),
-which TensorFlow runs.
+TensorFlow 2.21 still has the Python classes with which estimators built the graph, but no kernels
+for the ops: a session can neither save nor run them. So the op SaveV2 writes the checkpoint, and
+the results are those of the same trees written as conditions on the features (`_walked`), which
+TensorFlow runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _floats(values: Sequence[float]) -> bytes:
 
 
 def _node(node: _Node) -> bytes:
-    # What a node gained when it was split is kept beside it; whoever predicts passes it over.
+    # The gain of a split is stored beside the node; predictions ignore it.
     metadata = _message(777, _varint(1 << 3 | 5) + _floats([0.5]))
     if isinstance(node, list):
         one = len(node) == 1
@@ -74,10 +74,10 @@ def _ensemble(trees: Sequence[Sequence[_Node]], weights: Sequence[float]) -> byt
 
 
 class _Written(v1.train.Saver):
-    """A saver that writes what it is told, since a session cannot ask the resources.
+    """A saver that writes given values, since a session cannot read the resources.
 
     Args:
-        values: by the names of the checkpoint.
+        values: values by their names in the checkpoint.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -85,7 +85,7 @@ class _Written(v1.train.Saver):
         self._values = dict(values)
 
     def save(self, sess: Any, save_path: str, *_args: Any, **_options: Any) -> str:
-        """The files of the variables and of `values`."""
+        """Save the variables and `values` to files."""
         variables = {one.op.name: one for one in v1.global_variables()}
         values = {**self._values, **sess.run(variables)}
         with tf.Graph().as_default(), v1.Session() as session:
@@ -103,7 +103,7 @@ class _Written(v1.train.Saver):
 def _walked(
     trees: Sequence[Sequence[_Node]], weights: Sequence[float], features: Sequence[Any]
 ) -> Any:
-    """The logits, by conditions."""
+    """The logits, computed by conditions."""
 
     def value(tree: Sequence[_Node], index: int) -> Any:
         node = tree[index]
@@ -119,13 +119,13 @@ def _walked(
 
 
 class _Trees:
-    """An ensemble, as estimators make it or by conditions.
+    """An ensemble, as estimators build it or by conditions.
 
     Args:
-        trees: nodes of each.
-        weights: of each.
-        plain: by conditions.
-        is_copied: a local copy predicts, as where there are parameter servers.
+        trees: the nodes of each tree.
+        weights: the weight of each tree.
+        plain: whether conditions compute it.
+        is_copied: whether a local copy predicts, as with parameter servers.
     """
 
     def __init__(
@@ -167,8 +167,8 @@ class _Buckets:
     """Boundaries that an estimator found while it was trained.
 
     Args:
-        edges: by feature.
-        plain: as constants.
+        edges: boundaries by feature.
+        plain: whether boundaries are constants.
     """
 
     def __init__(self, edges: Sequence[Sequence[float]], *, plain: bool) -> None:
@@ -212,7 +212,7 @@ def _both(
     calls: Sequence[tuple[str, Mapping[str, Any]]],
     **more: Any,
 ) -> Model:
-    """A model, and the same without ops on trees for its answers."""
+    """A model, and the same without tree ops for its results."""
     signatures, stored = make(False)
     return Model(signatures, calls, saver=_Written(stored), twin=lambda: make(True)[0], **more)
 
@@ -233,7 +233,7 @@ def _people() -> np.ndarray:
 
 @programs
 def trees_classifier() -> Model:
-    """Numeric columns, whose buckets stand in the checkpoint."""
+    """Numeric columns, whose buckets are in the checkpoint."""
 
     def make(plain: bool) -> tuple[dict[str, Signature], dict[str, Any]]:
         serialised, parsed = _parsed(age=_number(), hours=_number())
@@ -300,7 +300,7 @@ def trees_regressor_with_a_local_copy() -> Model:
 
 @programs
 def trees_of_three_classes() -> Model:
-    """Leaves with a number per class, features as they are."""
+    """Leaves with a number per class, and plain features."""
     tree = [
         ("<=", 0, 0, 0, 1, 2),
         [1.0, -0.5, 0.0],

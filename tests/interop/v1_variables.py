@@ -1,4 +1,4 @@
-"""Variables of version 1, by reference and as resources: restored, initialised, assigned."""
+"""Variables of version 1, as references and as resources: restored, initialised, assigned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def variable(value: Any, name: str, *, by_reference: bool = True, **more: Any) -
 
 
 def _half_plus_two(folder: Path, *, is_legacy: bool) -> Model:
-    """TensorFlow Serving's own example: a variable that only what is run first sets."""
+    """TensorFlow Serving's own example: a variable that only the initialiser sets."""
     a, b = variable(0.5, "a"), variable(2.0, "b")
     serialised = v1.placeholder(tf.string, [None], "tf_example")
     (x,) = tf.raw_ops.ParseExample(
@@ -80,7 +80,7 @@ def half_plus_two_main_op(folder: Path) -> Model:
 
 
 def _only_initialised(*, by_reference: bool) -> Model:
-    """No variable is saved; all are set when the model is loaded, one from another."""
+    """No variable is saved; all are set when the model is loaded, some from others."""
     x = v1.placeholder(tf.float32, [None, 3], "x")
     w = variable(numbers(3, 2), "w", by_reference=by_reference, collections=[])
     half = variable(np.zeros((3, 2), np.float32), "half", by_reference=by_reference, collections=[])
@@ -108,7 +108,7 @@ def only_initialised_resources() -> Model:
 
 
 def _partly_initialised(*, by_reference: bool) -> Model:
-    """Some restored, one not saved and set by what is run first, which also changes a saved one."""
+    """Some variables are restored; the initialiser sets another, and changes a restored one."""
     x = v1.placeholder(tf.float32, [None, 2], "x")
     w = variable(numbers(2, 2), "w", by_reference=by_reference)
     count = variable(3, "count", by_reference=by_reference, trainable=False)
@@ -135,7 +135,7 @@ def partly_initialised_resources() -> Model:
 
 
 def _counter(*, by_reference: bool) -> Model:
-    """State between calls: what is read waits for what assigns."""
+    """State between calls: reads wait for assignments."""
     step = v1.placeholder(tf.float32, [], "step")
     total = variable(1.0, "total", by_reference=by_reference)
     product = variable([1.0, 2.0], "product", by_reference=by_reference)
@@ -183,7 +183,7 @@ def counter_resources() -> Model:
 
 
 def _scattered(*, by_reference: bool) -> Model:
-    """Rows and elements of a variable that are assigned."""
+    """Assigned rows and elements of a variable."""
     rows = v1.placeholder(tf.int32, [None], "rows")
     values = v1.placeholder(tf.float32, [None, 2], "values")
     table = variable(np.zeros((4, 2), np.float32), "table", by_reference=by_reference)
@@ -221,7 +221,7 @@ def scattered_resources() -> Model:
 
 @programs
 def asked_whether_initialised() -> Model:
-    """What a variable says of itself, and a value taken only if it has one."""
+    """Whether a variable is initialised, and a value that is read only if it is."""
     x = v1.placeholder(tf.float32, [None], "x")
     known = variable([1.0, 2.0], "known")
     unknown = variable([5.0, 6.0], "unknown", collections=[])
@@ -264,7 +264,7 @@ def uninitialised_names() -> Model:
 
 
 def _partitioned(*, by_reference: bool) -> Model:
-    """One variable in several pieces, each a part of one value of the checkpoint."""
+    """A partitioned variable, each part a slice of one value in the checkpoint."""
     ids = v1.placeholder(tf.int64, [None], "ids")
     with v1.variable_scope("embedding", use_resource=not by_reference):
         table = v1.get_variable(
@@ -318,7 +318,7 @@ def without_a_shape() -> Model:
 
 @programs
 def unknown_rank() -> Model:
-    """Inputs whose rank nobody says."""
+    """Inputs of unknown rank."""
     x = v1.placeholder(tf.float32, None, "x")
     w = variable(np.float32(3), "w")
     return one(
@@ -356,7 +356,7 @@ def train_and_serve_on_gpu() -> Model:
 
 @programs
 def no_default_signature() -> Model:
-    """A signature of another name, alone."""
+    """Only a signature with a non-default name."""
     x = v1.placeholder(tf.float32, [None, 4], "x")
     w = variable(numbers(4, 2), "w", by_reference=False)
     y = _network(x, w)
@@ -378,7 +378,7 @@ def several_signatures_no_default() -> Model:
 
 
 def _trained(optimizer: Any, *, by_reference: bool) -> Model:
-    """A signature that takes a step of training, and one that predicts."""
+    """A signature that runs a training step, and one that predicts."""
     x = v1.placeholder(tf.float32, [None, 3], "x")
     target = v1.placeholder(tf.float32, [None, 1], "target")
     w = variable(numbers(3, 1), "w", by_reference=by_reference)
@@ -418,7 +418,7 @@ def trained_by_descent_resources() -> Model:
 
 @programs
 def moving_averages() -> Model:
-    """Averages of weights in the place of the weights."""
+    """Moving averages in place of the weights."""
     x = v1.placeholder(tf.float32, [None, 3], "x")
     w = variable(numbers(3, 2), "w")
     average = v1.train.ExponentialMovingAverage(0.9)
@@ -430,7 +430,7 @@ def moving_averages() -> Model:
 
 @programs
 def streaming_metric() -> Model:
-    """Local variables, which no checkpoint holds, set by what is run first."""
+    """Local variables, which are in no checkpoint, set by the initialiser."""
     x = v1.placeholder(tf.float32, [None], "x")
     labels = v1.placeholder(tf.float32, [None], "labels")
     _, error = v1.metrics.mean_squared_error(labels, x)
@@ -440,7 +440,7 @@ def streaming_metric() -> Model:
 
 
 def _normalised(*, by_reference: bool) -> Model:
-    """Convolution, batch normalisation with its moving averages, dropout that may be switched."""
+    """Convolution, batch normalisation with moving averages, dropout with a switch."""
     x = v1.placeholder(tf.float32, [None, 8, 8, 3], "x")
     training = v1.placeholder_with_default(False, [], "training")
     kernel = variable(numbers(3, 3, 3, 4) * 0.3, "kernel", by_reference=by_reference)

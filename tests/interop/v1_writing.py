@@ -1,8 +1,8 @@
-"""Version-1 models that TensorFlow writes, and the answers that it gives once it has loaded them.
+"""Version-1 models that TensorFlow writes, and its results after it has loaded them.
 
 Runs with TensorFlow: `python tests/interop/v1_writing.py FOLDER [NAME ...]` makes a folder per
 program with `model/` (or `graph.pb`), `about.json` and recorded calls, `io.npz`. The calls run in
-their order in one session, after the model was loaded as TensorFlow Serving loads it.
+order in one session, after the model was loaded as by TensorFlow Serving.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGEST = 50_000  # bytes of a model's files
 
 @dataclass
 class Signature:
-    """Inputs and outputs by name; `method` is what TensorFlow Serving calls it by."""
+    """Inputs and outputs by name; `method` is TensorFlow Serving's method name."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
@@ -39,21 +39,22 @@ class Signature:
 
 @dataclass
 class Model:
-    """What a program made, in the default graph.
+    """A model that a program built in the default graph.
 
     Attributes:
-        signatures: by name.
+        signatures: the signatures by name.
         calls: (signature, arrays by input) in the order in which they are run.
-        start: run before the model is saved, after the initialisers of its variables and tables.
-        main_op: what runs once the model is loaded.
-        is_legacy: whether that stands in the collection that came before.
+        start: op that runs before the model is saved, after the initialisers of its variables and
+            tables.
+        main_op: op that runs when the model is loaded.
+        is_legacy: whether that op is in the legacy collection.
         runs_collected: whether the initialisers that the graph collected are run for the answers,
             as `tf.saved_model.load` does where no initialiser is named.
-        tags: of the graph.
+        tags: tags of the graph.
         others: tags and signatures of more graphs in the same file.
         saver: saves the variables; TensorFlow's own if None.
-        twin: makes the same signatures of other ops, in a graph of its own, for the answers of a
-            model whose ops TensorFlow has no kernels for.
+        twin: builds the same signatures with other ops in a separate graph, for the results of a
+            model for whose ops TensorFlow has no kernels.
     """
 
     signatures: Mapping[str, Signature]
@@ -74,7 +75,7 @@ class Frozen:
 
     Attributes:
         inputs: names of tensors.
-        outputs: likewise.
+        outputs: names of tensors.
         calls: arrays by input.
         is_text: whether the file is in the text form.
     """
@@ -87,12 +88,12 @@ class Frozen:
 
 @dataclass
 class Programs:
-    """Programs by the names of what they write."""
+    """Programs by the names of the models that they write."""
 
     found: dict[str, Callable[..., Model | Frozen]] = field(default_factory=dict)
 
     def __call__(self, function: Callable[..., Model | Frozen]) -> Callable[..., Model | Frozen]:
-        """Add a program; its argument, if it has one, is a folder for its own files."""
+        """Add a program; its optional argument is a folder for its files."""
         self.found[function.__name__] = function
         return function
 
@@ -131,18 +132,18 @@ def example(**features: Any) -> bytes:
             feature.float_list.value.extend(listed)
         else:
             feature.int64_list.value.extend(listed)
-    return made.SerializeToString(deterministic=True)  # else its features come in any order
+    return made.SerializeToString(deterministic=True)  # for a fixed order of features
 
 
 def write(name: str, program: Callable[..., Model | Frozen], folder: Path) -> None:
-    """One model and its answers."""
+    """Write one model and its results."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.chdir(folder)
-    # A relative path: that of this machine has no place in a model.
+    # A relative path, so that the model does not contain a path of this machine.
     own = Path("own")
     own.mkdir()
-    # Else a session asks for a kernel of every op, also of those that nothing runs.
+    # Otherwise a session needs a kernel for every op, also for those that nothing runs.
     pruned = v1.ConfigProto(graph_options=v1.GraphOptions(place_pruned_graph=True))
     with tf.Graph().as_default(), v1.Session(config=pruned) as session:
         v1.set_random_seed(SEED)
@@ -253,7 +254,7 @@ def _answers(made: Model | Frozen, folder: Path) -> dict[str, np.ndarray]:
 
 
 def _names(infos: Mapping[str, Any]) -> dict[str, str]:
-    """The name of each tensor of a signature; those of one value by its name and their number."""
+    """The name of each tensor of a signature; components have the value's name and a number."""
     found = {}
     for key, info in infos.items():
         sparse = info.coo_sparse
@@ -272,7 +273,7 @@ def _names(infos: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parts(key: str, value: Any) -> list[tuple[str, Any]]:
-    """What is fed for one input, by the names that `_names` gives."""
+    """The feeds of one input, by the names from `_names`."""
     if isinstance(value, v1.ragged.RaggedTensorValue):
         splits = []
         while isinstance(value, v1.ragged.RaggedTensorValue):

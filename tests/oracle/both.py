@@ -1,7 +1,7 @@
 """Programs that run with TensorFlow and with pinnace, each in its own process, compared as JSON.
 
 A file of programs has a dict `PROGRAMS`, is run as `python FILE tensorflow|pinnace FOLDER`, and
-prints what each program gave as its last line.
+prints the result of each program as its last line.
 """
 
 import ast
@@ -23,7 +23,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def names(programs: Path) -> list[str]:
-    """The programs' names, without running them: TensorFlow is not here."""
+    """The programs' names, without running them, since TensorFlow is not installed here."""
     for node in ast.parse(programs.read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PROGRAMS":
             return [key.value for key in node.value.keys]  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ def outcomes(
     *,
     timeout_s: float = 300.0,
 ) -> dict[str, dict[str, Any]]:
-    """What each library gives, by library and program."""
+    """The results of each library, by library and program."""
     found = {}
     for library, python in (("tensorflow", tensorflow_python), ("pinnace", None)):
         folder = folders.mktemp(library)
@@ -50,14 +50,14 @@ def outcomes(
 
 
 def same(ours: Any, theirs: Any, where: str, *, rtol: float, atol: float) -> None:
-    """Assert that two outcomes are one structure, floats close and all else equal.
+    """Assert that two outcomes have one structure, close floats, and equal other values.
 
     Args:
-        ours: of pinnace.
-        theirs: of TensorFlow.
-        where: for messages.
-        rtol: of floats.
-        atol: of floats.
+        ours: pinnace's outcome.
+        theirs: TensorFlow's outcome.
+        where: location, for messages.
+        rtol: relative tolerance of floats.
+        atol: absolute tolerance of floats.
     """
     if isinstance(theirs, dict):
         assert ours.keys() == theirs.keys(), where

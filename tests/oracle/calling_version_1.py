@@ -1,6 +1,6 @@
-"""What TensorFlow gives for calls of `tf.compat.v1`; run with the Python that has it.
+"""TensorFlow's results for calls of `tf.compat.v1`; run with the Python that has it.
 
-Takes a JSON object on its input: `calls`, expressions, and `names`, functions below `tf.compat.v1`;
+Reads a JSON object from stdin: `calls`, expressions, and `names`, functions below `tf.compat.v1`;
 writes the values of the first and the parameters of the second.
 """
 
@@ -17,7 +17,7 @@ warnings.simplefilter("ignore")
 
 
 def told(value):
-    """A value as JSON has it."""
+    """A value in a form for JSON."""
     if isinstance(value, dict):
         return {str(key): told(one) for key, one in sorted(value.items())}
     if hasattr(value, "indices") and hasattr(value, "dense_shape"):
@@ -44,7 +44,7 @@ def told_list(value):
 
 
 def parameters(function):
-    """Names of a function's parameters, and defaults that are plain."""
+    """Names of a function's parameters, and plain defaults."""
     plain = (bool, int, float, str, type(None))
     return [
         [one.name, one.default if isinstance(one.default, plain) else "..."]
@@ -53,7 +53,7 @@ def parameters(function):
 
 
 def answer(asked, tf, np):
-    """Both answers."""
+    """The values and the parameters."""
     values = {}
     space = {
         "tf": tf,

@@ -1,4 +1,4 @@
-"""From the cases of tests/cases to calls: other dtypes, special values, inputs that are wrong."""
+"""From the cases of tests/cases to calls: other dtypes, special values, invalid inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pinnace.ops.opdef import OpDef
 
-# What users have tensors of; the narrower and quantised types take part where a case names them.
+# The usual dtypes of tensors; narrower and quantised types take part if a case names them.
 COMMON = (
     *(dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16),
     *(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
@@ -36,10 +36,10 @@ REAL_ONLY_FAMILIES = ("linalg",)
 
 @dataclass(frozen=True)
 class Call:
-    """One op with inputs: what both sides run.
+    """One op with inputs, which both sides run.
 
     Args:
-        op: its name.
+        op: name of the op.
         inputs: one entry per argument: an array, or a tuple of arrays.
         attrs: attributes.
         kind: "plain", "dtype", "special" or "wrong": how it came from its case.
@@ -51,13 +51,13 @@ class Call:
     kind: str = "plain"
 
     def flat(self) -> list[Any]:
-        """The inputs, lists unfolded."""
+        """The inputs, with lists flattened."""
         return [x for one in self.inputs for x in (one if isinstance(one, tuple) else (one,))]
 
     def request(
         self, definition: OpDef, seed: int | None, static: list[Any] | None
     ) -> dict[str, Any]:
-        """What the worker is sent."""
+        """The request to the worker."""
         return {
             "op": self.op,
             "arguments": [arg.name for arg in definition.inputs],
@@ -76,7 +76,7 @@ class Call:
 
 
 def _complete(op: OpDef, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes with the defaults of those that inputs do not tell."""
+    """The attributes, with defaults for those that inputs do not determine."""
     told = {part for arg in op.inputs for part in (arg.type_attr, arg.number_attr, arg.list_attr)}
     types = {name: t.default for name, t in op.type_sets.items() if name not in told and t.default}
     others = {
@@ -125,7 +125,7 @@ def calls_of(draw: st.DrawFn, case: OpCase) -> list[Call]:
 
 
 def _drawn_numbers(inputs: tuple[Any, ...]) -> bool:
-    """Whether some input is of numbers that run in several dtypes."""
+    """Whether some input has numbers that exist in several dtypes."""
     leaves = Call("", inputs, {}).flat()
     return any(x.dtype in (np.float64, np.complex128) for x in leaves)
 
@@ -133,7 +133,7 @@ def _drawn_numbers(inputs: tuple[Any, ...]) -> bool:
 def _in_other_types(
     draw: st.DrawFn, case: OpCase, inputs: tuple[Any, ...], attrs: dict[str, Any]
 ) -> Call:
-    """The same numbers in types that the case does not name."""
+    """The same numbers in dtypes that the case does not name."""
     op = case.definition
     chosen: dict[str, DType] = {}
     changed = []
@@ -165,7 +165,7 @@ def _allowed(op: OpDef, name: str) -> list[DType]:
 
 def _candidates(op: OpDef, name: str, x: Any) -> list[DType]:
     allowed = _allowed(op, name)
-    # Indices, sizes and axes stay whole numbers.
+    # Indices, sizes and axes stay integers.
     if x.dtype.kind in "iu":
         allowed = [t for t in allowed if t.is_integer]
     if x.dtype == np.bool_:
@@ -183,7 +183,7 @@ def _real_only() -> frozenset[str]:
 
 @np.errstate(invalid="ignore")  # infinity times i
 def as_dtype(x: Any, dtype: DType, *, imaginary: bool) -> Any:
-    """The numbers of `x` in `dtype`, as near as it has them; no value is out of its range."""
+    """The numbers of `x` in `dtype`, rounded; no value is out of its range."""
     if x.dtype == object:
         return x
     if dtype is dtypes.string:
@@ -205,12 +205,12 @@ def as_dtype(x: Any, dtype: DType, *, imaginary: bool) -> Any:
     return real.astype(dtype.numpy)
 
 
-# Where formulas go wrong: the ends of the number line, and beyond.
+# Values at which formulas fail: the ends of the range, infinity and NaN.
 SPECIAL = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-30, 65504.0, -3e38)
 
 
 def _with_special_values(draw: st.DrawFn, call: Call) -> Call:
-    """The call with special values at some places of its floating point inputs."""
+    """The call with special values in some elements of its floating-point inputs."""
 
     def sprinkle(x: Any) -> Any:
         if not x.size or not (x.dtype.kind == "f" or x.dtype == ml_dtypes.bfloat16):
@@ -230,7 +230,7 @@ def _with_special_values(draw: st.DrawFn, call: Call) -> Call:
 
 
 def _broken(draw: st.DrawFn, call: Call) -> Call:
-    """The call with one input of another rank, another size, or with an index out of range."""
+    """The call with one input of another rank or size, or with an index out of range."""
     inputs = list(call.inputs)
     index = draw(
         st.sampled_from([i for i, x in enumerate(inputs) if not isinstance(x, tuple) or x])
@@ -264,7 +264,7 @@ def _broken(draw: st.DrawFn, call: Call) -> Call:
 
 @st.composite
 def knowledge(draw: st.DrawFn, call: Call) -> list[Any]:
-    """What a graph knows of each input: "constant", nothing (None), or a shape with gaps."""
+    """What a graph knows of each input: "constant", nothing (None), or a partial shape."""
     told: list[Any] = []
     for x in call.flat():
         whole = x.dtype.kind in "iu" and x.ndim < 2

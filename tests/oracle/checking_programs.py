@@ -1,4 +1,4 @@
-"""Numbers that are not finite: `debugging.enable_check_numerics`; see `both`.
+"""Non-finite numbers: `debugging.enable_check_numerics`; see `both`.
 
 python checking_programs.py tensorflow|pinnace FOLDER
 """
@@ -28,11 +28,11 @@ SAID = (
 
 
 def told(call: Any) -> Any:
-    """What a call gives; of an error, what it says of the op and its result."""
+    """The result of a call; of an error, the op and result that it names."""
     try:
         return np.asarray(call()).tolist()
     except tf.errors.InvalidArgumentError as error:
-        # TensorFlow counts elements when it runs an op by itself.
+        # TensorFlow counts elements when it runs a single op eagerly.
         return [sorted(set(re.findall(pattern, str(error)))) for pattern in SAID[:-1]] + [
             bool(re.search(SAID[-1], str(error)))
         ]
@@ -73,7 +73,7 @@ def graphs() -> Any:
 
     found = [told(lambda x=x: scaled(tf.constant(x))) for x in ([1.0, 2.0], [0.0, 1.0], [0.0, 0.0])]
     tf.debugging.disable_check_numerics()
-    # What was traced keeps its checks.
+    # Traced functions keep their checks.
     found.append(told(lambda: scaled(tf.constant([0.0, 1.0]))))
     other = tf.function(tf.math.log)
     return [*found, str(told(lambda: other(tf.constant([0.0]))))]

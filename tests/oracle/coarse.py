@@ -1,6 +1,6 @@
-"""Where float64 in TensorFlow has fewer digits than its type, which differ between processors.
+"""Where TensorFlow's float64 results have fewer digits, which differ between processors.
 
-The errors are TensorFlow's, found with more digits (mpmath) or from a formula; ours are smaller.
+The errors are TensorFlow's, measured with more digits (mpmath) or by a formula; ours are smaller.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Coarse:
-    """How far off TensorFlow is, of the number itself or of 1, whichever is more.
+    """TensorFlow's error, relative to the larger of the number and 1.
 
     Args:
-        reason: why.
-        values: of its outputs.
-        gradients: of its gradients.
+        reason: the cause.
+        values: error of its outputs.
+        gradients: error of its gradients.
     """
 
     reason: str
@@ -45,5 +45,5 @@ EXACT = Coarse("")
 
 
 def coarse(op: str) -> Coarse:
-    """What is known of the op."""
+    """The known errors of the op."""
     return COARSE.get(op, EXACT)

@@ -1,11 +1,12 @@
-"""Two answers to one call: the same or not, and in which words.
+"""Compares two results of one call, and describes the difference.
 
-Tolerances. A result of a case that allows `ulps` and `slack` (tests/support/opcase.py) may be off
-by so much on either side, so twice that lies between the two. Sums of products in another order
+Tolerances: each side's result may be off by the `ulps` and `slack` of its case
+(tests/support/opcase.py), so the two may differ by twice as much. Sums of products in another order
 differ by a few units of the largest term: gradients, which are such sums, get a multiple of their
-largest element. Narrow types: TensorFlow rounds after every step here and only at the end there,
-and some of its approximations are coarse; what is as near to the float64 result as TensorFlow's own
-answer is right (the float64 result is TensorFlow's too, by another call of the same case).
+largest element. In narrow types, TensorFlow rounds after every step in some ops and only at the end
+in others, and some of its approximations are coarse; a result as close to the float64 result as
+TensorFlow's own is right (the float64 result is also TensorFlow's, from another call of the same
+case).
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
     from oracle.finer import Finer
     from support.opcase import OpCase
 
-# Classes that TensorFlow's Python raises where its kernels would say InvalidArgumentError.
+# Classes that TensorFlow's Python code raises where its kernels raise InvalidArgumentError.
 INVALID = frozenset({"InvalidArgumentError", "ValueError", "TypeError"})
-# Units of the dtype's epsilon, of the largest element of a gradient.
+# Units of the dtype's epsilon, relative to the largest element of a gradient.
 GRADIENT_UNITS = 64
-# Units of epsilon that any gradient may be off: 1 - y² near 1, times a cotangent of up to 2.
+# Absolute error of any gradient in units of epsilon: 1 - y² near 1, times a cotangent of up to 2.
 LEAST_UNITS = 8
-# From this part of the tolerance on it is asked what else is known, so that what is told of close
-# calls is what decides.
+# From this fraction of the tolerance on, more exact results are computed, so that the report of
+# close comparisons contains the deciding values.
 CLOSE = 0.2
 
 
 def failed(answer: Any) -> bool:
-    """Whether the answer is an error."""
+    """Whether the result is an error."""
     return isinstance(answer, dict) and "error" in answer
 
 
 def has_no_kernel(answer: Any) -> bool:
-    """Whether TensorFlow has no code for these types on CPU: it then says nothing about the op."""
+    """Whether TensorFlow has no CPU kernel for these types: then there is nothing to compare."""
     if not failed(answer):
         return False
     message = answer["message"]
@@ -53,13 +54,13 @@ def has_no_kernel(answer: Any) -> bool:
         or "No OpKernel was registered" in message
         or "not in the list of allowed values" in message
         or answer["error"] == "UnimplementedError"
-        # Of its library of kernels, on processors that lack a narrow type.
+        # From its kernel library, on processors that lack a narrow type.
         or "could not create a " in message
     )
 
 
 def errors_differ(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    """How two errors differ; nothing if their class is the same."""
+    """How two errors differ; empty if their class is the same."""
     a, b = theirs["error"], ours["error"]
     if a == b or (a in INVALID and b in INVALID):
         return ""
@@ -75,7 +76,7 @@ def values_differ(
     finer: Finer,
     closest: Closest | None,
 ) -> str:
-    """How two lists of outputs differ; nothing if they agree."""
+    """How two lists of outputs differ; empty if they agree."""
     if len(theirs) != len(ours):
         return f"{len(theirs)} outputs there, {len(ours)} here"
     for index, (a, b) in enumerate(zip(theirs, ours, strict=True)):
@@ -88,11 +89,11 @@ def values_differ(
 
 
 def comparable(op: str, theirs: list[Any], ours: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Both answers in the form in which they can be compared, None staying as it is."""
+    """Both results in a comparable form; None stays None."""
     if op in SINGLE:
         return _singles(theirs), _singles(ours)
     if op == "Eig" and len(ours) > 1 and _shapes(theirs) == _shapes(ours):
-        # An eigenvector has any phase: ours is turned to theirs.
+        # An eigenvector has an arbitrary phase: ours is rotated to theirs.
         phases = (theirs[1] * ours[1].conj()).sum(-2, keepdims=True)
         sizes = np.abs(phases)
         turned = ours[1] * np.where(sizes > 0, phases / np.where(sizes > 0, sizes, 1), 1)
@@ -119,8 +120,8 @@ def gradients_differ(
     outputs: list[Any],
     closest: Closest | None,
 ) -> str:
-    """How two lists of gradients differ, None being no gradient; `outputs` are of the op."""
-    # A gradient is no finer than the type of the output that it comes from.
+    """How two lists of gradients differ, None being no gradient; `outputs` are the op's."""
+    # A gradient is no more exact than the dtype of the output that it comes from.
     coarsest = max((_eps(y.dtype) for y in outputs), default=0.0)
     for index, (a, b) in enumerate(zip(theirs, ours, strict=True)):
         if a is None and b is None:
@@ -156,12 +157,12 @@ def _scale(x: Any) -> float:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of the right numbers.
+    """Knowledge about the right numbers.
 
     Args:
-        exact: gives them in float64; None if the op does not run in it.
-        known: how far off TensorFlow is known to be, of a number or of 1 (coarse.py).
-        unsure: gives how far off the condition of the inputs may put any of them.
+        exact: computes them in float64; None if the op does not support it.
+        known: TensorFlow's known error, relative to a number or to 1 (coarse.py).
+        unsure: computes the error that the condition of the inputs may cause.
     """
 
     exact: Callable[[], Any]
@@ -188,15 +189,15 @@ def array_differs(
     truth: Truth | None = None,
     near: Callable[[str, float, str], None] | None = None,
 ) -> str:
-    """How two arrays differ; nothing if they agree within the tolerance.
+    """How two arrays differ; empty if they agree within the tolerance.
 
     Args:
-        theirs: TensorFlow's.
-        ours: ours.
-        ulps: units of the last place of a number.
+        theirs: TensorFlow's array.
+        ours: our array.
+        ulps: units in the last place of a number.
         slack: units of the dtype's epsilon.
-        truth: what is known of the right one.
-        near: told the dtype, the largest part of the tolerance that was needed, and where.
+        truth: knowledge about the right array.
+        near: called with the dtype, the largest used fraction of the tolerance, and its location.
     """
     if theirs.dtype != ours.dtype:
         return f"dtype {theirs.dtype} there, {ours.dtype} here"
@@ -204,7 +205,7 @@ def array_differs(
         return f"shape {list(theirs.shape)} there, {list(ours.shape)} here"
     if theirs.dtype.kind == "c":
         for part in ("real", "imag"):
-            # The parts are made of the same products, so one tolerance holds for both.
+            # Both parts are sums of the same products, so one tolerance applies to both.
             one, other = getattr(theirs, part), getattr(ours, part)
             wider = slack + ulps * _scale(theirs)
             parts = truth and Truth(lambda: None, truth.known, truth.unsure)
@@ -217,10 +218,10 @@ def array_differs(
         return _first(bad, theirs, ours) if bad.any() else ""
     if not theirs.size:
         return ""
-    with np.errstate(invalid="ignore"):  # what TensorFlow left uninitialised may be any NaN
+    with np.errstate(invalid="ignore"):  # values that TensorFlow left uninitialised may be NaN
         a, b = theirs.astype(np.float64), ours.astype(np.float64)
     parts = _parts(a, b, theirs.dtype, ulps, slack, truth or NOTHING_KNOWN)
-    # Not a number: nothing was near.
+    # NaN: no comparison was close.
     bad = ~(parts <= 1)
     if not bad.any() and near is not None:
         worst = np.unravel_index(parts.argmax(), parts.shape)
@@ -238,7 +239,7 @@ def _parts(
     slack: float,
     truth: Truth,
 ) -> Any:
-    """How much of the tolerance each difference is: at most 1 if it is allowed."""
+    """Each difference as a fraction of the tolerance: at most 1 if it is allowed."""
     limits = ml_dtypes.finfo(dtype)
     eps = float(limits.eps)
 
@@ -256,7 +257,7 @@ def _parts(
     if right is None:
         return parts
     right = right.astype(np.float64)
-    # Beyond the largest number both infinity and that number are right.
+    # Beyond the largest number, both infinity and that number are right.
     rounded = right.astype(dtype).astype(np.float64)
     off = np.where(np.isfinite(a), np.abs(a - right), 0.0)
     nearer = np.abs(b - right) / np.maximum(off, allowed(right, unsure))
@@ -265,7 +266,7 @@ def _parts(
 
 
 def _equal(x: Any, y: Any) -> Any:
-    """Where numbers are the same, or both are none."""
+    """Where numbers are equal, or both are NaN."""
     return (x == y) | (np.isnan(x) & np.isnan(y))
 
 
@@ -277,7 +278,7 @@ def _first(bad: Any, theirs: Any, ours: Any) -> str:
 
 
 def shapes_differ(theirs: Any, ours: Any, actual: list[Any]) -> str:
-    """Where an inferred shape is wrong, or tells less than TensorFlow's."""
+    """Where an inferred shape is wrong, or less precise than TensorFlow's."""
     for index, (a, b, y) in enumerate(zip(theirs, ours, actual, strict=True)):
         told = f"output {index}: {_text(b)} here, {_text(a)} there, and it is {list(y.shape)}"
         if b is not None:
@@ -295,7 +296,7 @@ def shapes_differ(theirs: Any, ours: Any, actual: list[Any]) -> str:
 
 
 def _possible(told: Any, actual: tuple[int, ...]) -> bool:
-    """Whether TensorFlow's inference is right: there are ops for which it is not."""
+    """Whether TensorFlow's shape inference is right: for some ops it is not."""
     return len(told) == len(actual) and all(
         n in {None, m} for n, m in zip(told, actual, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Calls and types of concrete functions, in TensorFlow and in pinnace: what they give, as JSON.
+"""Calls and types of concrete functions, in TensorFlow and in pinnace: results as JSON.
 
 Run as `python concrete_programs.py tensorflow|pinnace FOLDER`; see test_concrete_functions.py.
 """
@@ -73,7 +73,7 @@ str(square).splitlines()[:5]
 
 
 def attempt(call: str) -> Any:
-    """What a call gives, or the class of what it raises."""
+    """The result of a call, or the class of the exception."""
     try:
         found = eval(call)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: TensorFlow's process, and the report at the end."""
+"""Shared by the tests of this folder: TensorFlow's process, and the report at the end."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 COVERAGE = pytest.StashKey[Coverage]()
 WHOLE = pytest.StashKey[bool]()
-# So many of the comparisons that came closest to their tolerances are told; ORACLE_CLOSEST=N: N.
+# Number of comparisons closest to their tolerances that are reported; ORACLE_CLOSEST=N changes it.
 CLOSEST = 5
 
 
 @pytest.fixture(scope="session")
 def peer(tensorflow_python: str) -> Iterator[Peer]:
-    """TensorFlow, waiting for calls."""
+    """TensorFlow's process, waiting for calls."""
     found = Peer(tensorflow_python)
     yield found
     found.forget()
@@ -32,12 +32,12 @@ def peer(tensorflow_python: str) -> Iterator[Peer]:
 
 @pytest.fixture(scope="session")
 def coverage(request: pytest.FixtureRequest) -> Coverage:
-    """What this run compared."""
+    """The coverage of this run."""
     return request.config.stash.setdefault(COVERAGE, Coverage())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Remember whether anything was left out of this folder's tests; load what tests draw from."""
+    """Note whether tests of this folder are deselected; load modules that tests draw from."""
     narrowed = session.config.option.keyword or session.config.option.ignore
     paths = [str(arg) for arg in session.config.args]
     session.config.stash[WHOLE] = not narrowed and not any("::" in path for path in paths)
@@ -47,9 +47,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A whole run fails if an op was not compared and nothing says why."""
+    """A complete run fails if an op was not compared without a stated reason."""
     found = session.config.stash.get(COVERAGE, None)
-    if ASKED:  # so few examples may miss what an op does
+    if ASKED:  # so few examples may miss features of an op
         return
     if found is None or exitstatus or not session.config.stash[WHOLE] or session.config.option.lf:
         return
@@ -58,7 +58,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Ops covered, of the census and of the registry, and what is not covered and why."""
+    """Print the covered ops, of the census and of the registry, and the others with the reason."""
     config = terminalreporter.config
     found = config.stash.get(COVERAGE, None)
     if found is None:
@@ -73,7 +73,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _repeating(config: pytest.Config) -> list[str]:
-    """How this run is repeated."""
+    """The command that repeats this run."""
     seed = config.getoption("--hypothesis-seed")
     if seed is None:
         return ["no seed: the next run draws others; `make oracle` gives one"]

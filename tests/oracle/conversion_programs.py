@@ -1,4 +1,4 @@
-"""What becomes of arrays and Python's values where a dtype is asked for; see `both`.
+"""Conversion of arrays and Python values to a requested dtype; see `both`.
 
 python conversion_programs.py tensorflow|pinnace FOLDER
 """
@@ -36,7 +36,7 @@ PYTHON = [
     *(True, 1, 1.5, 1j, "a", b"a", [True, False], [1, 0], [1.5], [1, 2.5], [], ["a"], [1, "a"]),
     *([np.float64(1.5)], [np.int64(3)]),
 ]
-# uint8 and int8 beside Python's bools differ in TensorFlow between eager and traced code.
+# In TensorFlow, uint8 and int8 with Python bools differ between eager and traced code.
 KINDS = ("int32", "int64", "float32", "float64", "bool", "float16", "complex64")
 TENSORS = {
     "int32": [1, 2],
@@ -47,7 +47,7 @@ TENSORS = {
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or that it fails."""
+    """The result of a call, or that it fails."""
     try:
         found = call()
     except (tf.errors.OpError, OverflowError, TypeError, ValueError):

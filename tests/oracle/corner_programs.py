@@ -1,4 +1,4 @@
-"""Corners of ops that TensorFlow's own unit tests visit; see `both`.
+"""Edge cases of ops from TensorFlow's own unit tests; see `both`.
 
 python corner_programs.py tensorflow|pinnace FOLDER
 """
@@ -35,11 +35,11 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any, *phrases: str) -> Any:
-    """What a call gives, or the class of its error and which of the phrases it contains."""
+    """The result of a call, or the class of its error and the phrases that it contains."""
     try:
         return plain(call())
     except (ValueError, tf.errors.InvalidArgumentError) as error:
-        kind = "ValueError"  # here the second is also the first
+        kind = "ValueError"  # here the second class derives from the first
         text = str(error)
     except (tf.errors.OpError, LookupError, RuntimeError, TypeError, AttributeError) as error:
         kind, text = type(error).__name__, str(error)
@@ -57,7 +57,7 @@ def cosines_of_unknown_sizes() -> Any:
         for kind in (1, 2, 3, 4):
             for norm in (None, "ortho")[: 1 if kind == 1 else 2]:
                 for n in (None, 5, 9):
-                    # TensorFlow cuts only axes that it knows.
+                    # TensorFlow slices only known axes.
                     wanted = [3, 7] if n and THEIRS else spec
 
                     @tf.function(input_signature=[tf.TensorSpec(wanted, tf.float32)])

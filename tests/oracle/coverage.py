@@ -1,4 +1,4 @@
-"""Which ops were compared, and how that is told at the end of a run."""
+"""The compared ops, and the report at the end of a run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CENSUS = tuple(Path(__file__).with_name("census.txt").read_text().split())
 
 @dataclass
 class Closest:
-    """What came closest to its tolerance, by op, what of it, and dtype: on another processor
-    TensorFlow's last digits are others.
+    """The comparisons closest to their tolerance, by op, kind and dtype: on another processor
+    TensorFlow's last digits differ.
 
     Args:
-        found: the part of the tolerance that was needed at most, and where.
+        found: the largest used fraction of the tolerance, and where.
     """
 
     found: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
 
     def of(self, op: str, what: str) -> Callable[[str, float, str], None]:
-        """Notes what a comparison needed."""
+        """A function that records the tolerance used by a comparison."""
 
         def note(dtype: str, part: float, where: str) -> None:
             key = (op, what, dtype)
@@ -37,7 +37,7 @@ class Closest:
         return note
 
     def lines(self, count: int) -> list[str]:
-        """The closest of all."""
+        """Report lines of the closest comparisons."""
         ranked = sorted(self.found.items(), key=lambda item: -item[1][0])
         return [
             f"closest call: {part:.2f} of the tolerance: {' '.join(key)}: {where}"
@@ -47,16 +47,16 @@ class Closest:
 
 @dataclass
 class Coverage:
-    """What a run compared.
+    """The coverage of a run.
 
     Args:
-        values: op -> calls whose values both sides gave and that agreed.
-        gradients: the same of gradients.
-        backward: op -> gradients that it was part of.
-        errors: op -> calls that both sides refused with one class.
+        values: op -> calls whose values both sides computed and that agreed.
+        gradients: the same for gradients.
+        backward: op -> gradients in which it was used.
+        errors: op -> calls that both sides refused with the same class.
         shapes: op -> graphs whose inferred shapes agreed.
         excused: (op, reason) -> calls not compared.
-        closest: how near to their tolerances the comparisons came.
+        closest: how close to their tolerances the comparisons came.
     """
 
     values: Counter[str] = field(default_factory=Counter)
@@ -68,13 +68,13 @@ class Coverage:
     closest: Closest = field(default_factory=Closest)
 
     def missing(self, registered: set[str]) -> dict[str, str]:
-        """Op -> why it was not compared, "" for no reason, of the census and the registry."""
+        """Op of the census or registry -> why it was not compared; "" without a reason."""
         wanted = sorted(registered | set(CENSUS))
         return {op: UNCOVERED.get(op, "") for op in wanted if op not in self.covered}
 
     @property
     def covered(self) -> set[str]:
-        """Ops some value of which was compared: an output, or a gradient made with them."""
+        """Ops of which a value was compared: an output, or a gradient computed with them."""
         return set(self.values) | set(self.backward)
 
     def lines(self, registered: set[str]) -> list[str]:
@@ -99,7 +99,7 @@ class Coverage:
         return found
 
     def _seen(self, op: str) -> str:
-        """What this run saw of an op that nothing else excuses."""
+        """The results of this run for an op that nothing else excuses."""
         meant = sum(count for (name, _), count in self.excused.items() if name == op)
         refused = self.errors[op]
         if meant or refused:

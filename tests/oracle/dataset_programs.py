@@ -19,7 +19,7 @@ E = tf.data.experimental
 
 
 def write_files() -> None:
-    """What the pipelines read."""
+    """Write the files that the pipelines read."""
     Path(p, "a.csv").write_text(
         'a,b,c,d\n1,2.5,"x, ""y""\nz",7\n2,,w,8\n,3.5,\u00e9,9\n', encoding="utf-8"
     )
@@ -34,7 +34,7 @@ def write_files() -> None:
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in a form for JSON."""
     if isinstance(x, dict):
         return {str(key): plain(item) for key, item in sorted(x.items())}
     if isinstance(x, (tuple, list)):
@@ -61,7 +61,7 @@ def spec_text(spec: Any) -> Any:
 
 
 def outcome(name: str) -> Any:
-    """What a pipeline gives, or the class of its error."""
+    """The result of a pipeline, or the class of its error."""
     try:
         made = PROGRAMS[name]()
         if not hasattr(made, "element_spec"):
@@ -84,7 +84,7 @@ red = E.Reducer(
 
 
 def in_a_function() -> Any:
-    """Pipelines made of a traced function's tensors, and iterators made in it."""
+    """Pipelines built from a traced function's tensors, and iterators created in it."""
 
     @tf.function
     def summed(n: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Tables made of datasets, and optional elements as arguments of functions; see `both`.
+"""Tables built from datasets, and optional elements as arguments of functions; see `both`.
 
 python dataset_table_programs.py tensorflow|pinnace FOLDER
 """
@@ -25,7 +25,7 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or that it fails."""
+    """The result of a call, or that it fails."""
     try:
         return plain(call())
     except ValueError:

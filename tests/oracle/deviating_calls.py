@@ -1,4 +1,4 @@
-"""Calls that deviations are about, told by their inputs."""
+"""Predicates on inputs that select the calls of a deviation."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ def complex_input(call: Call) -> bool:
 
 
 def whole_numbers(call: Call) -> bool:
-    """Whether the first input is of integers."""
+    """Whether the first input has an integer dtype."""
     return call.flat()[0].dtype.kind in "iu"
 
 
 def unsigned(call: Call) -> bool:
-    """Whether the first input is of numbers from 0 on."""
+    """Whether the first input has an unsigned dtype."""
     return call.flat()[0].dtype.kind == "u"
 
 
 def special(call: Call) -> bool:
-    """Whether some input is infinite, not a number or near the ends of its type."""
+    """Whether some input is infinite, NaN or near the ends of its type's range."""
     return call.kind == "special"
 
 
 def wrong(call: Call) -> bool:
-    """Whether an input was made wrong."""
+    """Whether an input was made invalid."""
     return call.kind == "wrong"
 
 
 def retyped(call: Call) -> bool:
-    """Whether the inputs were made for another type than they have."""
+    """Whether the inputs were converted to another dtype."""
     return call.kind == "dtype"
 
 
@@ -48,7 +48,7 @@ def empty(call: Call) -> bool:
 
 
 def no_axis(call: Call) -> bool:
-    """Whether some number of the first input names no axis of the format it is said in."""
+    """Whether some number of the first input is not an axis of the data format."""
     x, axes = call.flat()[0], len(call.attrs.get("src_format", "NHWC"))
     return bool(((x < -axes) | (x >= axes)).any())
 
@@ -79,13 +79,13 @@ def zeros(call: Call) -> bool:
 
 
 def unsorted(call: Call) -> bool:
-    """Whether some row of the first input does not rise."""
+    """Whether some row of the first input is not sorted."""
     x = call.flat()[0]
     return bool((x[..., 1:] < x[..., :-1]).any())
 
 
 def several_diagonals(call: Call) -> bool:
-    """Whether the numbers of the diagonals, the second input or the third, are more than one."""
+    """Whether there is more than one diagonal (the second input or the third)."""
     k = call.flat()[2 if call.op.startswith("MatrixSet") else 1]
     return len(set(k.ravel().tolist())) > 1
 
@@ -97,17 +97,17 @@ def dependent_columns(call: Call) -> bool:
 
 
 def cut_off(call: Call) -> bool:
-    """Whether fft_length leaves some of the input out, or is 1."""
+    """Whether fft_length truncates the input, or is 1."""
     x, lengths = call.flat()
     wanted = lengths.tolist()
     found = list(x.shape[-len(wanted) :])
-    if call.op.startswith("IRFFT") and wanted:  # of the last axis half is there
+    if call.op.startswith("IRFFT") and wanted:  # of the last axis only half is stored
         found[-1] = max(found[-1] - 1, 0) * 2 + 1
     return 1 in wanted or any(n > m for n, m in zip(found, wanted, strict=True))
 
 
 def beyond_type(call: Call) -> bool:
-    """Whether a number has no place in the type that it is cast to."""
+    """Whether a number is out of the range of the type that it is cast to."""
     x, into = call.flat()[0], call.attrs["DstT"]
     if x.dtype.kind in "iubO" or not into.is_integer:
         return False
@@ -117,13 +117,13 @@ def beyond_type(call: Call) -> bool:
 
 
 def threshold_of_another_type(call: Call) -> bool:
-    """Whether SparseAdd's threshold is not of the real type of its values."""
+    """Whether SparseAdd's threshold does not have the real type of its values."""
     values, threshold = call.flat()[1], call.flat()[6]
     return bool(threshold.dtype != values.real.dtype)
 
 
 def rounded_inverse(call: Call) -> bool:
-    """Whether some projection has no inverse, or none that float32 holds exactly."""
+    """Whether some projection has no inverse, or none that is exact in float32."""
     flat = np.asarray(call.flat()[1], np.float32).reshape(-1, 8)
     matrices = np.concatenate([flat, np.ones((len(flat), 1), np.float32)], 1).reshape(-1, 3, 3)
     try:
@@ -132,7 +132,7 @@ def rounded_inverse(call: Call) -> bool:
         return True
     found = inverse / inverse[:, 2:, 2:] if inverse[:, 2, 2].all() else inverse * np.nan
     exact = (matrices @ inverse == np.eye(3)).all() and (found * 1024 % 1 == 0).all()
-    # Another order of elimination divides by other pivots: powers of two keep them all exact.
+    # Another order of elimination divides by other pivots: with powers of two all are exact.
     return not exact or not (np.frexp(np.abs(matrices[matrices != 0]))[0] == 0.5).all()
 
 

@@ -1,4 +1,4 @@
-"""Where we mean to differ from TensorFlow, per op, each with its reason."""
+"""Intended differences from TensorFlow by op, each with its reason."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Deviation:
-    """What of an op is not compared.
+    """A part of an op's results that is not compared.
 
     Args:
         what: "error", "values", "gradients" or "shapes".
-        reason: why TensorFlow's answer is not the one to give.
-        when: the calls that it is about.
-        about: a pattern in the difference that is meant.
+        reason: why TensorFlow's result is not followed.
+        when: the calls to which it applies.
+        about: a pattern that the difference contains.
     """
 
     what: str
@@ -88,7 +88,7 @@ STRIDES_BEYOND = (
     "the window: differences of its own results say what is given here"
 )
 LIMITS = "TensorFlow's series have no limits at the ends of the number line"
-# NaN or infinity on one of the two sides.
+# NaN or infinity on one side.
 AT_LIMITS = r"\((nan|-?inf)\) (there|here)"
 ANY_PHASE = "eigenvectors have any phase; tests/unit/ops/linalg multiplies them out"
 ANY_SIGN = "of a singular value 0 the two vectors have any sign: there is no derivative"
@@ -97,20 +97,20 @@ NO_WINDOW = (
     "shape inference does not; here the one rule of both is the latter's"
 )
 
-# Ops whose shape may be known less than in TensorFlow, and is at run time.
+# Ops whose shape may be less precise than in TensorFlow until run time.
 LESS_KNOWN = frozenset(
     {
         *("DynamicStitch", "ParallelDynamicStitch", "MaxPoolGradGradV2"),
-        # TensorFlow guesses: sizes that are not known are the least, shapes may not broadcast.
+        # TensorFlow guesses: unknown sizes are minimal, and shapes do not broadcast.
         *("MatrixDiagV2", "MatrixDiagV3", "MatrixSetDiagV2", "MatrixSetDiagV3"),
         *("SoftmaxCrossEntropyWithLogits", "SplitV", "Substr"),
     }
 )
 
-# What TensorFlow gives has no elements.
+# TensorFlow's result is empty.
 NOTHING = r"we raise.*TensorFlow gives [\[\], ]*$"
 
-# Of every op.
+# For every op.
 EVERYWHERE = (
     Deviation("error", NO_WINDOW, about="we raise.*must not be longer than the padded input"),
     Deviation("gradients", NO_WINDOW, about="we raise.*must not be longer than the padded input"),
@@ -141,7 +141,7 @@ ROWS_LEFT_OUT = "TensorFlow leaves out rows that are out of order or outside"
 ENDS_UNSEEN = "TensorFlow does not look whether sizes and ends of cells agree"
 NEGATIVE_SIZES = "TensorFlow takes a negative size, or calls it its own fault"
 
-# Ops whose float64 is float32 inside of TensorFlow, so that is how it is compared.
+# Ops whose float64 is float32 inside TensorFlow, and is compared with that accuracy.
 SINGLE = frozenset(
     {
         *("CTCLoss", "CTCBeamSearchDecoder"),
@@ -150,7 +150,7 @@ SINGLE = frozenset(
 )
 
 BELOW_ONE = "TensorFlow takes a step or a window below 1 here"
-# Of windows that are inputs.
+# For windows that are inputs.
 STEPS_AND_SHAPES = (
     Deviation("error", BELOW_ONE, wrong, "we raise.*(ksize|strides) must be pos"),
     Deviation("error", ANY_SHAPE, wrong, "we raise.*(ksize|strides) must have 4 entries"),
@@ -337,7 +337,7 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
     },
     "LSTMBlockCellGrad": (
         Deviation("error", UNLOOKED, wrong, "we raise.*must have (one )?shape"),
-        # Peepholes that are not used: their gradients have their own shape there, the cells' here.
+        # Unused peepholes: their gradients have the peepholes' shape there, the cells' here.
         Deviation("values", UNLOOKED, wrong, "output [234]: shape"),
     ),
     "Mfcc": (
@@ -624,12 +624,12 @@ DEVIATIONS: dict[str, tuple[Deviation, ...]] = {
 
 
 def excusable(call: Call, what: str) -> bool:
-    """Whether some difference in this is meant."""
+    """Whether some difference in this part is intended."""
     return any(d.what == what and d.when(call) for d in DEVIATIONS.get(call.op, ()))
 
 
 def excused(call: Call, what: str, problem: str) -> str:
-    """Why this difference is meant; nothing if it is not."""
+    """Why this difference is intended; empty if it is not."""
     for deviation in (*DEVIATIONS.get(call.op, ()), *EVERYWHERE):
         fits = deviation.what == what and re.search(deviation.about, problem, re.DOTALL)
         if fits and deviation.when(call):

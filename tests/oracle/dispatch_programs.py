@@ -1,4 +1,4 @@
-"""Functions that are called instead of the library's, in TensorFlow and in pinnace, as JSON.
+"""Dispatch to functions in place of the library's, in TensorFlow and in pinnace, as JSON.
 
 Run as `python dispatch_programs.py tensorflow|pinnace FOLDER`; see test_extension_types.py.
 """
@@ -18,13 +18,13 @@ VALUES, OTHERS, failing = shared.VALUES, shared.OTHERS, shared.failing
 
 
 class Untouched(ex.ExtensionType):  # type: ignore[misc] # of either library
-    """Of which no function knows."""
+    """A type for which no function is registered."""
 
     x: tf.Tensor
 
 
 class Tagged(ex.ExtensionType):  # type: ignore[misc]
-    """For dispatch: values and how often something was done with them."""
+    """A type for dispatch: values and the number of operations on them."""
 
     values: tf.Tensor
     tag: str = ""

@@ -1,4 +1,4 @@
-"""How the oracle draws: by the seed alone, which `make oracle` gives and a run prints."""
+"""The oracle's random draws depend only on the seed, which `make oracle` sets and a run prints."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, settings
 
 # ORACLE_EXAMPLES makes a short form of every test.
 ASKED = int(os.environ.get("ORACLE_EXAMPLES") or 0)
-# What a run may load while it draws.
+# Modules that a run may load while it draws.
 LOADED_LATE = ("pinnace", "pinnace.proto", "pinnace.saved_model", "oracle.programs")
 
 
 def drawn(examples: int, **options: Any) -> settings:
-    """Settings of a test: neither what failed before nor CI's profile changes what it draws."""
+    """Settings of a test: neither earlier failures nor CI's profile change its draws."""
     return settings(
         max_examples=examples,
         deadline=None,
@@ -29,7 +29,7 @@ def drawn(examples: int, **options: Any) -> settings:
 
 
 def load_all() -> None:
-    """Load what is loaded late: Hypothesis also draws constants of the modules that it finds."""
+    """Import lazy modules now, since Hypothesis also draws constants from loaded modules."""
     for name in LOADED_LATE:
         _load_below(name)
 
@@ -37,7 +37,7 @@ def load_all() -> None:
 def _load_below(name: str) -> None:
     package = importlib.import_module(name)
     for found in pkgutil.iter_modules(package.__path__, f"{name}."):
-        # What runs a program, and what needs an engine that is no dependency.
+        # Modules that run a program when imported, and those that need an optional engine.
         if found.name.endswith((".__main__", ".integrations")):
             continue
         if found.ispkg:

@@ -1,4 +1,4 @@
-"""Lines that users write every day, where a trial found other answers than TensorFlow's.
+"""Everyday lines of users for which a trial found results other than TensorFlow's.
 
 Run as `python everyday_programs.py tensorflow|pinnace FOLDER`; see test_program_files.py.
 """
@@ -17,7 +17,7 @@ TEXTS = [b'a"b', b"it's", b"\\", b"\t\r\n\x00\x01\x1f\x7f", "ä€".encode(), b"
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in a form for JSON."""
     if hasattr(x, "to_list"):
         return plain(x.to_list())
     if hasattr(x, "dense_shape"):
@@ -34,10 +34,10 @@ def plain(x: Any) -> Any:
 
 
 def outcome(name: str) -> Any:
-    """What a program gives, or its error."""
+    """The result of a program, or its error."""
     try:
         return plain(PROGRAMS[name]())
-    except Exception as error:  # the test fails
+    except Exception as error:  # makes the test fail
         return f"error: {type(error).__name__}: {error}"[:300]
 
 
@@ -53,7 +53,7 @@ def formatted() -> Any:
 
 
 def printed() -> str:
-    """Text among other things is in quotes; alone it is as it is."""
+    """Text in a structure is printed in quotes; alone it is not."""
     path = FOLDER / "printed"
     stream = f"file://{path}"
     tf.print("s", tf.constant("a"), ["b", tf.constant("c")], {"k": tf.constant(["z"])}, 1, None)
@@ -63,7 +63,7 @@ def printed() -> str:
 
 
 def looked_up(make: Any, *, traced: bool = False) -> Any:
-    """Keys that are dense, ragged and sparse."""
+    """Lookups of dense, ragged and sparse keys."""
     start = tf.lookup.KeyValueTensorInitializer(
         tf.constant(["the", "fox"]), tf.constant([0, 1], tf.int64)
     )
@@ -90,7 +90,7 @@ def vocabulary(start: Any) -> Any:
 
 
 def factors() -> Any:
-    """Where a matrix is not positive definite its factor is NaN, below and on the diagonal."""
+    """The factor of a matrix that is not positive definite is NaN, below and on the diagonal."""
     matrices = tf.constant(
         [[[4.0, 0.0], [0.0, 4.0]], [[1.0, 2.0], [2.0, 1.0]], [[-1.0, 0], [0, 1]]]
     )
@@ -100,7 +100,7 @@ def factors() -> Any:
 
 
 def missing_files() -> list[bool]:
-    """A model that is not there is an error that programs catch as TensorFlow's."""
+    """A missing model raises an error that programs catch like TensorFlow's."""
 
     def fails(load: Any, path: str, *kinds: Any) -> bool:
         try:
@@ -128,7 +128,7 @@ def split_in_version_1() -> list[Any]:
 
 
 def dense_in_version_1() -> list[Any]:
-    """Values at indices of a matrix, at one place of a vector, one value at several."""
+    """Values at indices of a matrix, at one index of a vector, one value at several indices."""
     dense = tf.compat.v1.sparse_to_dense
     return [
         dense([[0, 1], [1, 0]], [2, 2], [5.0, 6.0], -1.0),
@@ -158,7 +158,7 @@ def files_in_version_1() -> list[Any]:
 
 
 def one_size() -> Any:
-    """A scalar where a vector of sizes is usual."""
+    """A scalar in place of a vector of sizes."""
     sized = tf.function(lambda x: tf.zeros(tf.size(x)))
     return [
         tf.fill(3, 2.0),
@@ -172,7 +172,7 @@ def one_size() -> Any:
 
 
 def identities() -> Any:
-    """Batches of identity matrices whose number a tensor tells."""
+    """Batches of identity matrices whose batch size is a tensor."""
     shapes = []
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3])])
@@ -189,7 +189,7 @@ def identities() -> Any:
 
 
 def cut() -> Any:
-    """A float tensor in a list is not cut by `constant`; `convert_to_tensor` cuts it."""
+    """`constant` does not truncate a float tensor in a list; `convert_to_tensor` does."""
     given = ([tf.constant(1.5), 2], (tf.Variable(1.5), 2), [[tf.constant(2.5)], [3]])
 
     def refused(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Extension types, in TensorFlow and in pinnace: what programs give, as JSON.
+"""Extension types, in TensorFlow and in pinnace: results of programs as JSON.
 
 Run as `python extension_programs.py tensorflow|pinnace FOLDER`; see test_extension_types.py.
 """
@@ -27,7 +27,7 @@ WHERE = RNG.integers(0, 2, (3, 4)).astype(bool)
 
 
 class Masked(ex.BatchableExtensionType):  # type: ignore[misc] # of either library
-    """Values of which some count."""
+    """Values with a mask of valid ones."""
 
     __name__ = "tests.Masked"
     values: tf.Tensor
@@ -63,7 +63,7 @@ class Plain(ex.ExtensionType):  # type: ignore[misc]
 
 
 class Network(ex.BatchableExtensionType):  # type: ignore[misc]
-    """A batch of these is one whose edges are ragged."""
+    """A type whose batches have ragged edges."""
 
     work: tf.Tensor
     edges: tf.RaggedTensor
@@ -71,7 +71,7 @@ class Network(ex.BatchableExtensionType):  # type: ignore[misc]
 
 
 class Doubling(ex.ExtensionTypeBatchEncoder):  # type: ignore[misc]
-    """Stands for a pair by its sum and difference."""
+    """A batch encoder that represents a pair by its sum and difference."""
 
     def batch(self, spec: Any, batch_size: Any) -> Any:
         return Pair.Spec(*[tf.TensorSpec([batch_size, *s.shape], s.dtype) for s in _both(spec)])
@@ -108,7 +108,7 @@ class Node(ex.ExtensionType):  # type: ignore[misc]
 
 
 class Rational(ex.ExtensionType):  # type: ignore[misc]
-    """With a constructor, a check and a text of its own."""
+    """A type with a constructor, a check and a representation of its own."""
 
     top: tf.Tensor
     bottom: tf.Tensor
@@ -146,7 +146,7 @@ def plain_value() -> Any:
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in a form for JSON."""
     if isinstance(x, ex.ExtensionType):
         return {"": type(x).__name__, **plain(ex.extension_type.as_dict(x))}
     if isinstance(x, (tuple, list)):
@@ -165,7 +165,7 @@ def plain(x: Any) -> Any:
 
 
 def outcome(program: Callable[[], Any]) -> Any:
-    """What a program gives, or the class of its error."""
+    """The result of a program, or the class of its error."""
     try:
         return plain(program())
     except Exception as error:
@@ -181,7 +181,7 @@ def failing(program: Callable[[], Any]) -> str:
     return f"gave {type(found).__name__}"
 
 
-# What values and specs are.
+# Values and specs.
 
 
 def errors_of_values() -> Any:

@@ -1,4 +1,4 @@
-"""Feature columns, by their numbers; see `both`.
+"""Results of feature columns; see `both`.
 
 python feature_column_programs.py tensorflow|pinnace FOLDER
 """

@@ -1,8 +1,8 @@
-"""One call with more digits, and with inputs moved by their last digit.
+"""One call with higher precision, and with inputs changed in their last digit.
 
-The first tells what is right. The second tells how well that can be known: a matrix that is nearly
-singular makes a number out of digits that its inputs do not have, so that any order of the same
-steps gives another, and another processor has another order.
+The first gives the right result. The second shows how well it is determined: with a nearly singular
+matrix, the result depends on digits that the inputs do not have, so that every order of the same
+steps gives another one, and every processor has another order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.opcase import is_float, widened
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What solves or factors matrices.
+# Ops that solve or factor matrices.
 CONDITIONED = frozenset(
     {
         *("BandedTriangularSolve", "Cholesky", "CholeskyGrad", "Eig", "LogMatrixDeterminant", "Lu"),
@@ -30,18 +30,18 @@ CONDITIONED = frozenset(
         *("SelfAdjointEigV2", "Svd", "TridiagonalSolve"),
     }
 )
-# Times what the last digit of the inputs changes: a factorization of up to six rows rounds each
-# number some ten times on its way.
+# Multiple of the change by the inputs' last digit: a factorization of up to six rows rounds each
+# number about ten times.
 ROUNDINGS = 16
 
 
 @dataclass
 class Finer:
-    """What else is known of a call.
+    """More exact results of a call.
 
     Args:
         call: the call.
-        seed: of the cotangents.
+        seed: seed of the cotangents.
     """
 
     call: Call
@@ -49,11 +49,11 @@ class Finer:
     _found: dict[str, Any] = field(default_factory=dict)
 
     def exact(self, part: str) -> Any:
-        """Its "values" or "gradients" in float64; None if the op does not run in it."""
+        """Its "values" or "gradients" in float64; None if the op does not support it."""
         return self._answer("exact", lambda x: x, part)
 
     def unsure(self, part: str, index: int) -> float:
-        """How far off the array number `index` may be for the condition of the inputs."""
+        """The error of array number `index` that the condition of the inputs allows."""
         if self.call.op not in CONDITIONED:
             return 0.0
         right = self.exact(part)
@@ -78,7 +78,7 @@ class Finer:
 
 
 def _moved(seed: int) -> Callable[[Any], Any]:
-    """Moves each floating point number up or down by the epsilon of its type, as float64."""
+    """Each floating-point number moved up or down by its dtype's epsilon, as float64."""
     rng = np.random.default_rng(seed)
 
     def change(x: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Functions that TensorFlow and pinnace trace: what they give as JSON.
+"""Functions that TensorFlow and pinnace trace: their results as JSON.
 
 Run as `python function_programs.py tensorflow|pinnace FOLDER`; see test_program_files.py. Numbers
-are chosen so that they are exact in either library, or rounded where they are said to be.
+are exact in both libraries, or rounded where the program says so.
 """
 
 # ruff: noqa: ARG005, B905, C417, SIM108, SIM201, SIM210 (written as AutoGraph is to see them)
@@ -18,7 +18,7 @@ D = tf.data.Dataset
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it; floats with as many digits as both libraries agree on."""
+    """A value for JSON; floats with the digits on which both libraries agree."""
     if isinstance(x, (tuple, list)):
         return [plain(item) for item in x]
     if isinstance(x, dict):
@@ -33,18 +33,18 @@ def plain(x: Any) -> Any:
 
 
 def outcome(name: str) -> Any:
-    """What a program gives, or the class of its error."""
+    """The result of a program, or the class of its error."""
     try:
         return plain(PROGRAMS[name]())
     except Exception as error:
         return f"error: {type(error).__name__}"
 
 
-# Variables that a function makes on its first call.
+# Variables that a function creates in its first call.
 
 
 def made_of(initial: Callable[[Any], Any], *calls: Any) -> Any:
-    """A variable of `initial(x)`, which each call multiplies by what it is given."""
+    """A variable with the value `initial(x)`, which each call multiplies by its argument."""
     kept: list[Any] = []
 
     @tf.function
@@ -58,7 +58,7 @@ def made_of(initial: Callable[[Any], Any], *calls: Any) -> Any:
 
 
 def made_of_another() -> Any:
-    """The second variable is made of the first, the third of one from outside."""
+    """The second variable's value depends on the first, the third's on an outer one."""
     outside = tf.Variable(5.0)
     kept: list[Any] = []
 
@@ -75,7 +75,7 @@ def made_of_another() -> Any:
 
 
 def made_inside_a_called_function() -> Any:
-    """An inner function makes the variable while the outer one is traced."""
+    """An inner function creates the variable while the outer one is traced."""
     kept: list[Any] = []
 
     @tf.function
@@ -92,7 +92,7 @@ def made_inside_a_called_function() -> Any:
 
 
 class Once(tf.Module):
-    """A module whose call makes its weights, as the guide to functions has it."""
+    """A module whose call creates its weights, as in the guide to functions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,14 +106,14 @@ class Once(tf.Module):
 
 
 def made_by_a_module() -> Any:
-    """The module lists the variable, and its signature is traced with what it made."""
+    """The module lists the variable, and its signature is traced with it."""
     once = Once()
     first = once(tf.ones([1, 3]))
     return first, len(once.variables), once.w, once(tf.ones([2, 3]))
 
 
 def made_for_a_concrete_function() -> Any:
-    """Tracing alone makes the variable; an initial value of an argument has no value then."""
+    """Tracing alone creates the variable; an initial value from an argument is unknown then."""
     kept: list[Any] = []
 
     @tf.function
@@ -127,7 +127,7 @@ def made_for_a_concrete_function() -> Any:
 
 
 def made_each_call() -> Any:
-    """Refused."""
+    """A variable that each call creates, which is refused."""
 
     @tf.function
     def step(x: Any) -> Any:
@@ -170,7 +170,7 @@ def variables_in_branches() -> Any:
 
 
 def looped(make: Callable[..., Any], *datasets: Any) -> Any:
-    """The weighted sum of what `make(*datasets)` goes over."""
+    """The weighted sum of the elements of `make(*datasets)`."""
 
     @tf.function
     def total(*given: Any) -> Any:
@@ -200,7 +200,7 @@ def interrupted() -> Any:
 
 
 def truths(*values: bool) -> Any:
-    """any and all of a dataset."""
+    """`any` and `all` over a dataset."""
 
     @tf.function
     def both(dataset: Any) -> Any:
@@ -219,11 +219,11 @@ def counted() -> Any:
     return count(D.range(7))
 
 
-# Python control flow in the functions of datasets.
+# Python control flow in functions passed to datasets.
 
 
 def flow(x: Any) -> Any:
-    """If, while and for of tensors."""
+    """`if`, `while` and `for` on tensors."""
     if x > 2:
         y = x * 10
     else:
@@ -247,21 +247,21 @@ def kept(x: Any) -> Any:
 
 
 def added(total: Any, x: Any) -> Any:
-    """A state that grows with large elements only."""
+    """A state that only large elements increase."""
     if x > 2:
         total += x
     return total
 
 
 def scanned(total: Any, x: Any) -> Any:
-    """The same, given out."""
+    """The same, with the states as elements."""
     if x > 2:
         total += x
     return total, total * 2
 
 
 def ranged(x: Any) -> Any:
-    """A dataset whose length a branch decides."""
+    """A dataset whose length depends on a branch."""
     if x > 2:
         n = x
     else:
@@ -270,7 +270,7 @@ def ranged(x: Any) -> Any:
 
 
 class Signed:
-    """Something callable, with a method."""
+    """A callable object with a method."""
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
@@ -290,7 +290,7 @@ class Signed:
 
 
 def helper(x: Any) -> Any:
-    """Called by what is mapped."""
+    """A function called by the mapped one."""
     if x % 2 == 0:
         return x
     return x * 100
@@ -298,7 +298,7 @@ def helper(x: Any) -> Any:
 
 @tf.autograph.experimental.do_not_convert
 def unconverted(x: Any) -> Any:
-    """Python sees a tensor that has no value."""
+    """Unconverted Python code gets a symbolic tensor."""
     if x > 2:
         return x
     return -x
@@ -306,12 +306,12 @@ def unconverted(x: Any) -> Any:
 
 @tf.autograph.experimental.do_not_convert
 def mapped_unconverted() -> Any:
-    """Inside of do_not_convert a dataset's functions are not converted either."""
+    """Inside do_not_convert, functions passed to datasets are not converted either."""
     return list(D.range(3).map(flow))
 
 
 def reduced_in_a_function() -> Any:
-    """reduce while a function is traced."""
+    """`reduce` while a function is traced."""
 
     @tf.function
     def total(n: Any) -> Any:
@@ -358,7 +358,7 @@ def scalar_steps(name: str, dtype: str) -> Any:
 
     for _ in range(5):
         step()
-    # 1 - 0.999 ** 1 has four digits in float32; Nadam keeps a product in it in either dtype.
+    # 1 - 0.999 ** 1 has four digits in float32; Nadam keeps a product in float32 for either dtype.
     digits = 4 if dtype == "float32" else 5
     return [tf.as_dtype(x.dtype).name for x in (v, w)], [
         float(f"{x:.{digits}g}") for x in [float(v), *map(float, w.numpy())]
@@ -366,7 +366,7 @@ def scalar_steps(name: str, dtype: str) -> Any:
 
 
 def optimizers(*names: str) -> Any:
-    """Every one of them in both dtypes."""
+    """Every optimizer in both dtypes."""
     return {f"{n} {d}": scalar_steps(n, d) for n in names for d in ("float32", "float64")}
 
 
@@ -382,7 +382,7 @@ def floatx_is_float64() -> Any:
 
 
 def symbolic_custom_gradients() -> Any:
-    """`gradients` inside a function goes by gradients of one's own."""
+    """`gradients` inside a function uses custom gradients."""
     w = tf.Variable([2.0, 3.0])
 
     @tf.custom_gradient

@@ -1,4 +1,4 @@
-"""Values behind variants and names: lists, files; see `both`.
+"""Values behind variants and handles: lists, files; see `both`.
 
 python held_value_programs.py tensorflow|pinnace FOLDER
 """
@@ -35,7 +35,7 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or that it refuses."""
+    """The result of a call, or that it refuses."""
     try:
         return plain(call())
     except (ValueError, tf.errors.InvalidArgumentError):
@@ -157,7 +157,7 @@ def counting() -> Any:
 
 def padded_convolutions() -> Any:
     rng = np.random.default_rng(0)
-    # One image: TensorFlow gives the others parts of the first one.
+    # Only one image: in TensorFlow the others get parts of the first one.
     x = rng.normal(size=(1, 5, 6, 2)).astype(np.float32)
     w = rng.normal(size=(2, 3, 2, 3)).astype(np.float32)
     found = []

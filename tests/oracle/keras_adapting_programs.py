@@ -50,7 +50,7 @@ def later(layer: Any, data: Any, dtype: str, unknown: Any) -> Any:
     other = model(tf.constant(unknown))
     if isinstance(found, tf.SparseTensor):
         found, other = tf.sparse.to_dense(found), tf.sparse.to_dense(other)
-    # Keras tells of rows of texts that they have an axis more than they have.
+    # For rows of text, Keras infers one axis more than there is.
     is_text = isinstance(layer, layers.TextVectorization)
     is_told = not is_text or layer.get_config()["output_mode"] == "int"
     return [sizes(outputs) if is_told else None, found, other]

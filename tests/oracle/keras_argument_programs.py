@@ -1,9 +1,9 @@
-"""What arguments of Keras do, as programs that both libraries run: see `both`.
+"""Effects of Keras arguments, as programs that both libraries run: see `both`.
 
 python keras_argument_programs.py tensorflow|pinnace FOLDER
 """
 
-# ruff: noqa: ARG002 (a hook is given its arguments, wanted or not)
+# ruff: noqa: ARG002 (a hook gets its arguments, used or not)
 
 import importlib
 import json
@@ -26,7 +26,7 @@ def numbers(*shape: int, seed: int = 0, low: int = -8, high: int = 9) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """What JSON can hold: lists, numbers, words."""
+    """A form that JSON can represent: lists, numbers, words."""
     if isinstance(x, dict):
         return {str(key): plain(value) for key, value in x.items()}
     if isinstance(x, (list, tuple)):
@@ -37,13 +37,13 @@ def plain(x: Any) -> Any:
 
 
 def filled(layer: Any, seed: int = 5) -> Any:
-    """Weights that both libraries have."""
+    """Weights that are equal in both libraries."""
     layer.set_weights([numbers(*w.shape, seed=seed + i) for i, w in enumerate(layer.get_weights())])
     return layer
 
 
 def ran(layer: Any, *inputs: Any, **options: Any) -> Any:
-    """Outputs with weights that are the same in both, names and shapes of the weights."""
+    """Outputs with weights that are equal in both, and names and shapes of the weights."""
     layer(*inputs, **options)
     filled(layer)
     names = [[w.name.split("/")[-1].split(":")[0], list(w.shape)] for w in layer.weights]
@@ -51,7 +51,7 @@ def ran(layer: Any, *inputs: Any, **options: Any) -> Any:
 
 
 def attended(kind: str, steps: int = 6, **options: Any) -> Any:
-    """An attention with its scores, under masks of its own and given ones."""
+    """An attention with its scores, with implicit and explicit masks."""
     query, value = numbers(2, steps, 8, seed=1), numbers(2, steps + 1, 8, seed=2)
     seen = np.random.default_rng(3).integers(0, 2, (2, steps, steps + 1)) > 0
     first = {"MultiHeadAttention": (2, 3), "GroupQueryAttention": (3, 4, 2)}[kind]
@@ -100,16 +100,16 @@ def normalised(mask: Any = None, rank: int = 3, steps: int = 4, **options: Any) 
 
 
 def spread(kind: str, shape: Any, **options: Any) -> Any:
-    """The spread of first values; those of uniform ones have a known end."""
+    """The spread of initial values; uniform ones have a known bound."""
     value = np.asarray(getattr(keras.initializers, kind)(seed=3, **options)(shape))
     config = getattr(keras.initializers, kind)(**options).get_config()
     largest = float(np.max(np.abs(value)))
-    # The numbers are other ones; their bound is the same, and of so many one comes close to it.
+    # The numbers differ; their bound is the same, and with so many, one is close to it.
     return [list(value.shape), round(largest, 2), config]
 
 
 def spatial(kind: str, shape: Any, data_format: str | None) -> Any:
-    """Whether channels are dropped as a whole, and what is left is scaled."""
+    """Whether channels are dropped as a whole, and the others are scaled."""
     options = {} if data_format is None else {"data_format": data_format}
     layer = getattr(layers, kind)(0.5, seed=4, **options)
     y = np.asarray(layer(np.ones(shape, "float32"), training=True))
@@ -122,7 +122,7 @@ def spatial(kind: str, shape: Any, data_format: str | None) -> Any:
 
 
 def in_order(layer: Any, *shape: int, **options: Any) -> Any:
-    """What the arguments of a layer that were given by position have become."""
+    """The values of a layer's arguments that were passed by position."""
     config = layer.get_config()
     named = ("strides", "padding", "activation", "use_bias", "dilation_rate", "data_format")
     more = ("output_padding", "return_sequences", "go_backwards", "units", "dropout")
@@ -143,7 +143,7 @@ FIRST = ("glorot_uniform", "zeros")
 
 
 def compared(x: Any, y: Any) -> Any:
-    """Operators of what a functional model is made of."""
+    """Operators on KerasTensors."""
     a, b = keras.Input((3,)), keras.Input((3,))
     found = {
         "mod": a % b,
@@ -187,7 +187,7 @@ def masked_model(normalization: Any) -> Any:
 
 
 def sparse_ids(**options: Any) -> Any:
-    """The classes of predictions, best first."""
+    """Class ids of predictions, best first."""
     metric = keras.metrics.SparseTopKCategoricalAccuracy(k=2, **options)
     ids = options.get("from_sorted_ids")
     y_pred = np.array([[3, 1, 0], [2, 0, 1], [2, 2, 1]]) if ids else numbers(3, 4, seed=6)
@@ -206,7 +206,7 @@ def ignoring() -> Any:
 
 
 def nested() -> Any:
-    """A model with a model in it, and a layer that is called twice."""
+    """A nested model, and a layer that is called twice."""
     inner_in = keras.Input((3,), name="inner_in")
     inner = keras.Model(inner_in, layers.Dense(2, name="deep")(inner_in), name="inner")
     x = keras.Input((3,), name="x")
@@ -216,7 +216,7 @@ def nested() -> Any:
 
 
 def cloned(**options: Any) -> Any:
-    """What a clone is made of and computes with the weights of the first."""
+    """A clone's structure, and its results with the weights of the original."""
     model = nested()
     made: list[str] = []
 
@@ -240,7 +240,7 @@ def cloned(**options: Any) -> Any:
 
 
 def cloned_sequential() -> Any:
-    """Compiled likewise, with inputs of its own."""
+    """A clone of a compiled Sequential, with new inputs."""
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2), layers.Dense(1)], name="row")
     model.compile(keras.optimizers.SGD(0.125), "mse", metrics=["mae"])
     copy = keras.models.clone_model(model, input_tensors=[keras.Input((3,), batch_size=4)])
@@ -260,7 +260,7 @@ def refused(function: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def hooks() -> Any:
-    """A training loop of one's own tells a CallbackList."""
+    """A custom training loop calls a CallbackList."""
     told: list[Any] = []
 
     class Heard(keras.callbacks.Callback):
@@ -289,7 +289,7 @@ def hooks() -> Any:
 
 
 def ended(raise_error: bool) -> Any:
-    """A loss that is no number ends training, gently or not."""
+    """A NaN loss ends training, with or without an error."""
     model = keras.Sequential([keras.Input((1,)), layers.Dense(1)])
     model.compile("sgd", "mse")
     ends: list[str] = []
@@ -301,7 +301,7 @@ def ended(raise_error: bool) -> Any:
 
 
 def layouts() -> Any:
-    """Pictures with their channels first; other formats of datasets."""
+    """Images with channels first; other formats of datasets."""
     folder = Path(sys.argv[2]) / "pictures" / "a"
     folder.mkdir(parents=True)
     pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 3)).astype("uint8")
@@ -319,7 +319,7 @@ def layouts() -> Any:
 
 
 def by_keyword() -> Any:
-    """Layers are built and called by the names that Keras has."""
+    """Layers are built and called with Keras's argument names."""
     made = [layers.Dense(2), layers.Conv1D(2, 2), layers.LayerNormalization(), layers.Flatten()]
     found = []
     for layer in made:
@@ -351,7 +351,7 @@ def outcome(name: str) -> Any:
         warnings.simplefilter("ignore")
         try:
             return plain(PROGRAMS[name]())
-        except Exception as error:  # the test fails
+        except Exception as error:  # makes the test fail
             return f"error: {type(error).__name__}: {error}"[:500]
 
 
@@ -361,7 +361,7 @@ CONV = ("relu", False, *FIRST, L2, L2, L2, NON_NEG, NON_NEG)
 
 
 def accumulated(kind: str, calls: int = 7, **options: Any) -> Any:
-    """Values after each call, the state, and what `iterations` and the configuration say."""
+    """Values after each call, the state, `iterations` and the configuration."""
     found = []
     for traced in (False, True):
         optimizer = getattr(keras.optimizers, kind)(0.25, gradient_accumulation_steps=3, **options)
@@ -384,7 +384,7 @@ def accumulated(kind: str, calls: int = 7, **options: Any) -> Any:
 
 
 def fitted_in_groups() -> Any:
-    """A model trained with fewer changes than batches; the last group is not full."""
+    """A model trained with fewer updates than batches; the last group is incomplete."""
     model = keras.Sequential([keras.Input((3,)), layers.Dense(2), layers.Dense(1)])
     filled(model)
     schedule = keras.optimizers.schedules.ExponentialDecay(0.125, 2, 0.5)
@@ -395,7 +395,7 @@ def fitted_in_groups() -> Any:
 
 
 def assigned() -> Any:
-    """What an `update_step` calls: numbers and rows in other dtypes."""
+    """The assignments of an `update_step`: numbers and rows in other dtypes."""
     optimizer, variable = keras.optimizers.SGD(), tf.Variable([[1.0, 2.0], [3.0, 4.0]])
     rows = tf.IndexedSlices(tf.constant([[5, 6]], tf.int32), tf.constant([1]), tf.constant([2, 2]))
     found = []

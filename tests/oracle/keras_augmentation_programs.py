@@ -1,4 +1,4 @@
-"""Layers that change images, drawn from the same seeds: see `both`.
+"""Layers that augment images, with the same seeds: see `both`.
 
 python keras_augmentation_programs.py tensorflow|pinnace FOLDER
 """
@@ -48,7 +48,7 @@ def drawn(kind: str, *args: Any, images: Any = X, seeded: bool = True, **options
     found.append(layer(images[0], training=True))
     found.append(layer(images, training=False))
     first = layer.__class__(*args, **seeds, **options, data_format="channels_first")
-    # AutoContrast takes the second and third axis for height and width in any format.
+    # AutoContrast uses the second and third axis as height and width in every format.
     found.append(first(images.transpose(0, 3, 1, 2).copy(), training=True))
     return [found, config(layer)]
 
@@ -56,7 +56,7 @@ def drawn(kind: str, *args: Any, images: Any = X, seeded: bool = True, **options
 def with_all(kind: str, *args: Any, **options: Any) -> Any:
     """Images with labels and masks."""
     layer = getattr(layers, kind)(*args, seed=9, **options)
-    # Keras puts its answers into the dict that it was given.
+    # Keras writes its results into the dict that it was given.
     found = [
         layer({"images": X, "labels": LABELS, "segmentation_masks": MASKS}, training=True)
         for _ in range(3)

@@ -28,7 +28,7 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or that it fails."""
+    """The result of a call, or that it fails."""
     try:
         return plain(call())
     except (ValueError, tf.errors.InvalidArgumentError):

@@ -1,4 +1,4 @@
-"""What compile takes as loss, loss_weights and metrics, as programs that both run: see `both`.
+"""Forms of loss, loss_weights and metrics for compile, as programs that both run: see `both`.
 
 python keras_compile_programs.py tensorflow|pinnace FOLDER
 """
@@ -72,12 +72,12 @@ class Own(keras.Model):  # type: ignore[misc]
 
 
 def told(make: Any, y: Any, **given: Any) -> Any:
-    """What evaluate says; a text where it cannot."""
+    """The result of evaluate; a text if it fails."""
     keras.backend.clear_session()
     weights = np.array([1, 2, 3, 4], "float32") if given.pop("weighs", False) else None
     try:
         model = make()
-        # Tracing takes TensorFlow minutes for all of them.
+        # Tracing all of them takes TensorFlow minutes.
         model.compile("sgd", run_eagerly=sys.argv[1] == "tensorflow", **given)
         found = model.evaluate(X, y, sample_weight=weights, verbose=0, return_dict=True)
     except Exception as error:
@@ -161,7 +161,7 @@ PROGRAMS = {
 
 
 def main() -> None:
-    """Print what each program gave, by its name."""
+    """Print the result of each program, by its name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         print(json.dumps({name: program() for name, program in PROGRAMS.items()}))  # noqa: T201

@@ -61,7 +61,7 @@ def zoomed() -> Any:
 def cropped() -> Any:
     found = {}
     for sizes in ((3, 3), (6, 5), (8, 3), (3, 5), (3, 4), (7, 9)):
-        # Keras leaves images as they are without training, against its documentation.
+        # Without training, Keras leaves images unchanged, contrary to its documentation.
         layer = layers.RandomCrop(*sizes, seed=3)
         found[f"{sizes}"] = layer(X, training=True)
     layer = layers.RandomCrop(3, 2, seed=3, data_format="channels_first")
@@ -83,7 +83,7 @@ def cropped() -> Any:
 
 
 def rescaled() -> Any:
-    """A scale for each channel, where channels are first."""
+    """A scale for each channel, with channels first."""
     keras.config.set_image_data_format("channels_first")
     try:
         x = np.arange(24, dtype="float32").reshape(1, 3, 2, 4)

@@ -1,4 +1,4 @@
-"""What programs written by others do with Keras, as programs that both run: see `both`.
+"""Uses of Keras in third-party programs, as programs that both run: see `both`.
 
 python keras_example_programs.py tensorflow|pinnace FOLDER
 """
@@ -32,7 +32,7 @@ CROPS = [
 
 
 def plain(x: Any) -> Any:
-    """What JSON can hold."""
+    """A form that JSON can represent."""
     if isinstance(x, dict):
         return {str(key): plain(value) for key, value in x.items()}
     if isinstance(x, (list, tuple)):
@@ -44,7 +44,7 @@ def plain(x: Any) -> Any:
 
 
 def symbolic(name: str) -> Any:
-    """An activation in a functional model, which is then made again of its configuration."""
+    """An activation in a functional model, which is then rebuilt from its configuration."""
     x = keras.Input((4, 4))
     y = getattr(keras.activations, name)(x)
     model = keras.Model(x, y)
@@ -61,7 +61,7 @@ class Adding(layers.Layer):
 
 
 def added() -> Any:
-    """Losses for each sample, and of each element."""
+    """Losses of each sample, and of each element."""
     model = keras.Sequential([Adding(), layers.Dense(1, kernel_initializer="ones")])
     model.compile("sgd", "mse")
     x, y = X[:, 0], np.zeros((2, 1), "float32")
@@ -69,7 +69,7 @@ def added() -> Any:
 
 
 class Distilling(keras.Model):
-    """A `compute_loss` of before Keras 3.3, which has no `training`."""
+    """A `compute_loss` from before Keras 3.3, without `training`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def distilled() -> Any:
 
 
 class OwnStep(keras.Model):
-    """A functional model with a training step of its own, and no constructor."""
+    """A functional model with a custom training step, and no constructor."""
 
     def train_step(self, data: Any) -> Any:
         return super().train_step(data)
@@ -110,7 +110,7 @@ def saved() -> Any:
 
 
 def beside_batches() -> Any:
-    """A batch size has no effect on what gives batches."""
+    """A batch size has no effect on sources that yield batches."""
     model = keras.Sequential([layers.Dense(1, kernel_initializer="ones")])
     model.compile("sgd", "mse")
     data = tf.data.Dataset.from_tensor_slices((X[:, 0], X[:, 1, :1])).batch(1)
@@ -121,7 +121,7 @@ def beside_batches() -> Any:
 
 
 def overlaps() -> Any:
-    """IoUs count whole numbers, to which weights are cut, if no float dtype is given."""
+    """IoUs count in integers, to which weights are truncated, if no float dtype is given."""
     found = []
     for dtype in (None, "float32"):
         for metric in (
@@ -156,7 +156,7 @@ def cropped() -> Any:
 
 
 def draws_of_layers() -> Any:
-    """How many seeds a layer draws when it is made, and which its variables hold."""
+    """The number of seeds that a layer draws when it is created, and those in its variables."""
     found = []
     for name, *arguments in CROPS:
         random.seed(5)
@@ -166,7 +166,7 @@ def draws_of_layers() -> Any:
 
 
 def after_training() -> Any:
-    """A model made after a training begins with weights that do not depend on the training."""
+    """A model created after a training has initial weights that do not depend on the training."""
     keras.utils.set_random_seed(1)
     model = keras.Sequential([layers.Dense(2)])
     model.compile("sgd", "mse")
@@ -177,7 +177,7 @@ def after_training() -> Any:
 
 
 class Standardized(layers.Conv2D):
-    """A kernel of mean 0, in the way that `convolution_op` is for."""
+    """A kernel with mean 0, through `convolution_op`."""
 
     def convolution_op(self, inputs: Any, kernel: Any) -> Any:
         return super().convolution_op(inputs, kernel - ops.mean(kernel))
@@ -203,7 +203,7 @@ def rows() -> Any:
 
 
 def scaled() -> Any:
-    """Rows of length 1, of an array, a list, and of tensors that are traced."""
+    """Rows scaled to length 1, of an array, a list, and traced tensors."""
     traced = tf.function(lambda x: keras.utils.normalize(x, axis=-1))
     model = keras.Sequential([keras.Input((3,)), layers.Lambda(keras.utils.normalize)])
     x = X[0]
@@ -253,7 +253,7 @@ def listed() -> Any:
 
 
 def rescaled() -> Any:
-    """An integer dtype cuts factor and offset."""
+    """An integer dtype truncates factor and offset."""
     x = np.array([[1, 200], [3, 90]], "uint8")
     kinds = [("uint8", 1 / 255, 0.0), ("int32", 2.5, 1.5), ("float32", 0.5, 1.5)]
     return [layers.Rescaling(scale, offset, dtype=kind)(x) for kind, scale, offset in kinds]

@@ -33,7 +33,7 @@ NEST = {
 
 
 def plain(x: Any) -> Any:
-    """What JSON can hold."""
+    """A form that JSON can represent."""
     if isinstance(x, dict):
         return {str(key): plain(value) for key, value in x.items()}
     if isinstance(x, (list, tuple, collections.deque)):
@@ -45,7 +45,7 @@ def plain(x: Any) -> Any:
 
 
 def both_ways(program: Any, *arguments: Any) -> Any:
-    """What a program gives at once and in a traced function."""
+    """The result of a program, eagerly and in a traced function."""
     return [program(*arguments), tf.function(program)(*map(tf.constant, arguments))]
 
 
@@ -85,7 +85,7 @@ def refused(call: Any) -> str:
 
 
 def drawn(name: str, *arguments: Any, **options: Any) -> Any:
-    """Draws of a number, and of a generator twice."""
+    """Draws from a number as seed, and twice from a generator."""
     draw = getattr(draws, name)
     generator = draws.SeedGenerator(5)
     return [
@@ -123,7 +123,7 @@ def decompositions() -> Any:
 
 
 def masked() -> Any:
-    """The mask that a KerasTensor tells is a tensor of the model like any other."""
+    """The mask of a KerasTensor is a tensor of the model like any other."""
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(10, 2, mask_zero=True)(inputs)
     x = keras.layers.Dropout(0.25)(x)
@@ -145,7 +145,7 @@ def masked() -> Any:
 
 
 class Two(keras.Model):
-    """Whose call needs two arguments and may have a third."""
+    """A model whose call needs two arguments and may have a third."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class Two(keras.Model):
 
 
 def exported() -> Any:
-    """With a signature of all arguments that a call needs, by position or by name."""
+    """Exports with a signature of all required arguments, by position or by name."""
     x, y = np.ones((3, 4), "float32"), np.arange(6, dtype="float32").reshape(3, 2)
     found = []
     for place, (args, options) in enumerate((((x, y), {}), ((x,), {"y": y}))):
@@ -197,7 +197,7 @@ def shapes() -> Any:
 
 
 def histories() -> Any:
-    """Which call gave a KerasTensor."""
+    """The call that created a KerasTensor."""
     x = keras.Input((3,), name="first")
     layer = keras.layers.Dense(2, name="second")
     tensors = [x, layer(x), layer(x + 1), *ops.split(keras.Input((4,)), 2, 1)]
@@ -209,7 +209,7 @@ def histories() -> Any:
 
 
 def refusals() -> Any:
-    """What has no square, whole or single size."""
+    """Errors for sizes that are not square, integer or scalar."""
     some = keras.KerasTensor((2, None, 3))
     calls = {
         "cholesky": lambda: ops.linalg.cholesky(some),

@@ -40,7 +40,7 @@ def plain(x: Any) -> Any:
 
 
 def each(name: str, inputs: Any, *settings: Any) -> Any:
-    """What a function gives for each input, with each of the settings."""
+    """The results of a function for each input, with each of the settings."""
     return [getattr(image, name)(x, **options) for x in inputs for options in settings or [{}]]
 
 
@@ -58,7 +58,7 @@ def scaled(**options: Any) -> Any:
 
 
 def modelled() -> Any:
-    """Functional models of them."""
+    """The functions in functional models."""
     inputs = keras.Input((9, 7, 3))
     found = []
     for function in (

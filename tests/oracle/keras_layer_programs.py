@@ -1,4 +1,4 @@
-"""Corners of Keras' layers: masks that are merged, sparse inputs, adapters, tables in few bits.
+"""Edge cases of Keras' layers: merged masks, sparse inputs, adapters, quantised tables.
 
 python keras_layer_programs.py tensorflow|pinnace FOLDER
 """
@@ -34,7 +34,7 @@ def plain(x: Any) -> Any:
 
 
 def merged(kind: str, second: bool = True) -> Any:
-    """What a layer makes of inputs with masks, and which mask that has."""
+    """The output of a layer for masked inputs, and its mask."""
     masking = layers.Masking()
     x = masking(np.array([[[0, 0], [-1, 2], [0, 0], [3, -4]]], "float32"))
     other: Any = np.array([[[0, 0], [0, 0], [-2, 5], [2, 2]]], "float32")
@@ -89,7 +89,7 @@ def normalised(**options: Any) -> Any:
 
 def large_in_half() -> Any:
     x = numbers(2, 4, 8) * 1e5
-    # Not BatchNormalization, which casts its inputs in Keras: there they overflow.
+    # Not BatchNormalization, which casts its inputs in Keras, where they overflow.
     return [
         layers.GroupNormalization(groups=2, dtype="mixed_float16")(x),
         layers.LayerNormalization(dtype="mixed_float16")(x),
@@ -109,7 +109,7 @@ def adapted_convolution(kind: str, **options: Any) -> Any:
 
 
 def scores(mode: str, tied: bool, block_size: Any = None) -> Any:
-    """Scores by a table in few bits, and the variables of it."""
+    """Scores by a quantised table, and its variables."""
     layer = layers.ReversibleEmbedding(6, 8, tie_weights=tied, logit_soft_cap=5.0)
     layer.build()
     layer.set_weights([numbers(*w.shape, seed=i) for i, w in enumerate(layer.weights)])

@@ -73,7 +73,7 @@ def penalised(**options: Any) -> Any:
     with tf.GradientTape() as tape:
         value = regularizer(x)
     config = keras.regularizers.serialize(regularizer)["config"]
-    # Keras tells the factor as float32 has it.
+    # Keras returns the factor rounded to float32.
     return [value, tape.gradient(value, x), config["mode"], config["factor"]]
 
 

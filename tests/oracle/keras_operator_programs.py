@@ -1,4 +1,4 @@
-"""What a KerasVariable and something of another dtype make, as programs that both run: see `both`.
+"""Operators on a KerasVariable and a value of another dtype, as programs that both run: see `both`.
 
 python keras_operator_programs.py tensorflow|pinnace FOLDER
 """
@@ -39,10 +39,10 @@ SECOND = [[1, 2], [2, 1]]
 
 
 def told(function: Any, *operands: Any) -> Any:
-    """Dtype and values of what comes out, or that it was refused."""
+    """Dtype and values of the result, or that it was refused."""
     try:
         made = function(*operands)
-    except Exception:  # of whichever class
+    except Exception:  # with whichever class
         return "refused"
     dtype = getattr(made.dtype, "name", made.dtype)
     if not tf.executing_eagerly():
@@ -59,7 +59,7 @@ def tensor(dtype: str) -> Any:
 
 
 def grid(functions: Any, make: Any, first: bool = True, last: bool = True) -> Any:
-    """Each function of each pair of dtypes, the variable in front and behind."""
+    """Each function of each pair of dtypes, with the variable as first and second operand."""
     found = {}
     for one in ("float16", "float32", "int32", "bool"):
         held = variable(one)
@@ -69,7 +69,7 @@ def grid(functions: Any, make: Any, first: bool = True, last: bool = True) -> An
                 case = f"{one} {name} {other}"
                 if first:
                     found[case] = told(function, held, x)
-                # TensorFlow's tensors of bools take any variable for a bool.
+                # TensorFlow's bool tensors treat any variable as a bool.
                 if last and not (other == "bool" and name in {"mul", "mod", "and_", "or_", "xor"}):
                     found[f"{case}, reflected"] = told(function, x, held)
     return found
@@ -123,7 +123,7 @@ def alone() -> Any:
 
 
 class Weighing(keras.layers.Layer):
-    """Whose weights tell which dtype they are read in."""
+    """A layer whose weights report the dtype in which they are read."""
 
     def build(self, _: Any) -> None:
         self.read = self.add_weight(shape=(2,), name="read")
@@ -148,7 +148,7 @@ def weighed(policy: str) -> Any:
 
 
 class Other:
-    """No number, but its operators are its own."""
+    """A class that is not a number and defines its own operators."""
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "xor"):
@@ -221,7 +221,7 @@ def main() -> None:
     for name, program in PROGRAMS.items():
         try:
             found[name] = program()
-        except Exception as error:  # told, and compared
+        except Exception as error:  # returned, and compared
             found[name] = f"error: {type(error).__name__}: {error}"
     sys.stdout.write("\n" + json.dumps(found))
 

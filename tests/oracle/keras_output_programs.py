@@ -1,4 +1,4 @@
-"""Models with several outputs, by name and by place: programs that both libraries run, see `both`.
+"""Models with several outputs, by name and by position: programs that both run, see `both`.
 
 python keras_output_programs.py tensorflow|pinnace FOLDER
 """
@@ -46,7 +46,7 @@ def made(kind: str) -> Any:
         "list": lambda: [score, kinds],
         "tuple": lambda: (score, kinds),
         "dict": lambda: {"score": score, "kind": kinds},
-        # Sorted keys are in another order; names of the dict are not those of the layers.
+        # Sorted keys have another order, and the dict's keys are not the layers' names.
         "other": lambda: {"second": score, "first": kinds},
         "one": lambda: {"only": score},
         "single": lambda: score,
@@ -97,7 +97,7 @@ def outcome(name: str) -> Any:
         warnings.simplefilter("ignore")
         try:
             return plain(PROGRAMS[name]())
-        except Exception as error:  # the test fails
+        except Exception as error:  # makes the test fail
             return f"error: {type(error).__name__}: {error}"[:500]
 
 

@@ -1,4 +1,4 @@
-"""What packages on Keras 3 use of it beside its documented names: see `both`.
+"""Undocumented names of Keras 3 that packages use: see `both`.
 
 python keras_package_programs.py tensorflow|pinnace FOLDER
 """
@@ -32,13 +32,13 @@ def plain(x: Any) -> Any:
 
 
 def filled(layer: Any) -> Any:
-    """Weights that no library drew."""
+    """Weights with fixed values, not random ones."""
     layer.set_weights([numbers(*np.shape(x), seed=i) for i, x in enumerate(layer.get_weights())])
     return layer
 
 
 class Cached(layers.MultiHeadAttention):
-    """Attention that gives its projections to the next call, as decoders are written."""
+    """Attention that passes its projections to the next call, as in decoders."""
 
     def call(  # type: ignore[no-untyped-def]  # Keras looks for these names
         self, query, value, key=None, cache=None, attention_mask=None
@@ -54,7 +54,7 @@ class Cached(layers.MultiHeadAttention):
 
 
 class Halved(layers.MultiHeadAttention):
-    """Attention whose middle step another class replaces."""
+    """Attention whose middle step a subclass replaces."""
 
     def _compute_attention(  # type: ignore[no-untyped-def]  # as Keras hands them on
         self, query, key, value, attention_mask=None, training=None, return_attention_scores=False
@@ -85,7 +85,7 @@ def halved() -> Any:
 
 
 class Scaled(layers.Layer):
-    """A product in float32 with a weight of a layer that computes in half of its bits."""
+    """A float32 product with a weight of a layer that computes in float16."""
 
     def build(self, input_shape: Any) -> None:
         self.scale = self.add_weight(name="scale", shape=(input_shape[-1],), initializer="ones")

@@ -19,7 +19,7 @@ layers = keras.layers
 RNG = np.random.default_rng(13)
 SIGNALS = RNG.normal(size=(2, 900)).astype("float32")
 TRACKS = RNG.normal(size=(3, 70, 2)).astype("float32")
-# By numbers: names need SciPy, which is not where Keras is.
+# By numbers: names need SciPy, which Keras's environment does not have.
 HANN = np.hanning(12).tolist()
 X = RNG.random((2, 9, 7, 3)).astype("float32")
 

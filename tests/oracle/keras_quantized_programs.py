@@ -100,7 +100,7 @@ def short(name: str) -> str:
 
 
 def told(form: str, config: str, adapted: bool) -> Any:
-    """Outputs, gradients, weights, what a file keeps."""
+    """Outputs, gradients, weights, and the contents of a file."""
     make, x = FORMS[form]
     layer = make()
     layer.build(None if form == "embedding" else x.shape)

@@ -33,7 +33,7 @@ def plain(x: Any) -> Any:
 def restarts(**options: Any) -> Any:
     schedule = keras.optimizers.schedules.CosineDecayRestarts(0.5, 7, **options)
     again = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
-    # Steps away from the ends of waves, where the rounding of a logarithm decides.
+    # Steps away from the ends of cycles, where the rounding of a logarithm decides.
     steps = [0, 1, 3, 5, 6, 8, 10, 13, 17, 19, 22, 30, 40, 47, 60, 90, 200]
     return [
         [schedule(step) for step in steps],
@@ -99,7 +99,7 @@ def dtypes() -> Any:
 
 
 def measured(**options: Any) -> Any:
-    """What a Progbar keeps of metrics does not show; its attributes do."""
+    """The values of a Progbar's metrics are not printed; its attributes have them."""
     bar = keras.utils.Progbar(3, verbose=0, **options)
     bar.update(1, [("loss", 1.0), ("rate", 2.0)])
     bar.add(1, [("loss", 3.0), ("rate", 4.0)])
@@ -123,7 +123,7 @@ def resized(shape: Any, size: Any, kind: str = "float32", **options: Any) -> Any
 
 
 class Watching(keras.callbacks.Callback):
-    """What callbacks are told of batches, and when."""
+    """The batches and logs that callbacks get, and when."""
 
     def __init__(self, stop: Any = None) -> None:
         super().__init__()
@@ -220,7 +220,7 @@ PROGRAMS = {
     "restarts_long": lambda: restarts(t_mul=3.0, m_mul=0.5, alpha=0.125, name="mine"),
     "restarts_trained": trained_with_restarts,
     "split_array": lambda: halves(X, left_size=0.7),
-    # Of an array of int64 Keras makes numbers of Python, and of these int32; here it stays int64.
+    # Keras converts an int64 array to Python numbers, and these to int32; here it stays int64.
     "split_count": lambda: halves(Y / 4, right_size=3),
     "split_both": lambda: halves(X[:, 0], left_size=2, right_size=0.5),
     "split_arrays": lambda: halves((X, Y), left_size=4),
@@ -240,7 +240,7 @@ PROGRAMS = {
     "executed_more": lambda: executed(10, 8, epochs=1),
     "executed_stopped": lambda: executed(40, 2, stop=3),
     "executed_validated": lambda: executed(16, 2, validation_split=0.5),
-    # One epoch: a second one begins where the first was cut off in Keras, and anew here.
+    # One epoch: a second one continues where the first ended in Keras, and restarts here.
     "limited": lambda: limited(1, 3),
     "limited_epochs": lambda: limited(3, None),
     "limited_steps": lambda: limited(1, 2, steps_per_epoch=4),

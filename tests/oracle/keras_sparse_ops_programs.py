@@ -43,7 +43,7 @@ def plain(x: Any) -> Any:
 
 
 def told(x: Any) -> Any:
-    """Form, dtype, shape and values."""
+    """Kind, dtype, shape and values of a result."""
     if isinstance(x, tf.SparseTensor):
         return ["sparse", x.dtype.name, plain(x.indices), plain(x.values), plain(x.dense_shape)]
     if isinstance(x, tf.IndexedSlices):
@@ -62,7 +62,7 @@ def alone(names: Any) -> Any:
         found[name] = [
             *(told(function(sparse(FIRST))), told(function(slices(FIRST, [1])))),
             traced(function, sparse(FIRST)),
-            # TensorFlow has no reciprocal of whole numbers.
+            # TensorFlow has no reciprocal of integers.
             told(function(sparse(SECOND, "float32" if name == "reciprocal" else "int32"))),
         ]
     return found
@@ -86,7 +86,7 @@ def pairs() -> Any:
 
 
 def quotients() -> Any:
-    """Where a divisor is 0 or no number there is something, too."""
+    """Quotients also exist where a divisor is 0 or NaN."""
     a = slices(FIRST, [0])
     return [
         told(ops.divide(sparse(FIRST), tf.constant([[1.0, np.nan, 2.0], [4.0, 0.0, 2.0]]))),
@@ -134,7 +134,7 @@ def taken() -> Any:
 
 
 def symbolic() -> Any:
-    """What is known of the results before there are any."""
+    """Symbolic results: their kind, dtype and shape."""
     x = keras.KerasTensor((None, 3), sparse=True)
     y = keras.KerasTensor((None, 3))
     results = {

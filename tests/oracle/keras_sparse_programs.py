@@ -19,7 +19,7 @@ WORDS = ["earth", "wind", "and", "fire"]
 
 
 def told(x: Any) -> Any:
-    """What there is to compare of a result: its kind, shape, dtype and parts."""
+    """The comparable parts of a result: its kind, shape, dtype and components."""
     if isinstance(x, dict):
         return {str(key): told(value) for key, value in x.items()}
     if isinstance(x, (list, tuple)):
@@ -121,7 +121,7 @@ MAKERS = {
 
 
 def attempt(program: Any) -> Any:
-    """What it gives; of an error that it is one."""
+    """The result of a call, or that it is an error."""
     try:
         return told(program())
     except Exception:
@@ -129,7 +129,7 @@ def attempt(program: Any) -> Any:
 
 
 def everywhere(layer: Any, x: Any) -> Any:
-    """Called at once, traced with an open batch, and mapped over batches of a dataset."""
+    """Called eagerly, traced with an unknown batch size, and mapped over batches of a dataset."""
     spec = getattr(x, "_type_spec", None)
     if spec is None or isinstance(x, tf.Tensor):
         spec = tf.TensorSpec([None, *x.shape[1:]] if x.shape.rank else [], x.dtype)
@@ -158,7 +158,7 @@ TEXTS = ["Earth, wind  and fire!", "", "fire fire stone", "and"]
 
 
 def vectorized(texts: Any = TEXTS, **options: Any) -> Any:
-    """What TextVectorization gives, and what its configuration tells."""
+    """The results of TextVectorization, and its configuration."""
     layer = layers.TextVectorization(vocabulary=WORDS, **_weights(options))
     config = layer.get_config()
     names = ("output_mode", "output_sequence_length", "sparse", "ragged", "split", "ngrams")
@@ -168,7 +168,7 @@ def vectorized(texts: Any = TEXTS, **options: Any) -> Any:
 
 
 def refused() -> Any:
-    """Which of these are errors, and of what class."""
+    """Which of these raise errors, and of which class."""
     wrong: Any = [
         lambda: layers.Hashing(3, sparse=True),
         lambda: layers.Discretization([0.0], sparse=True),

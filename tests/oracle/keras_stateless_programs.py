@@ -1,4 +1,4 @@
-"""Layers, optimizers and metrics on values that are given: programs for both libraries, see `both`.
+"""Stateless calls of layers, optimizers and metrics: programs for both libraries, see `both`.
 
 python keras_stateless_programs.py tensorflow|pinnace FOLDER
 """
@@ -36,7 +36,7 @@ def arrays(variables: Any) -> list[Any]:
 
 
 def values(variables: Any) -> list[Any]:
-    """Other values of the same shapes, positive where a variance may stand."""
+    """Other values of the same shapes, positive where there may be a variance."""
     found = []
     for place, variable in enumerate(variables):
         old = np.array(variable.numpy())
@@ -104,7 +104,7 @@ def applied(name: str, **options: Any) -> Any:
     trained = [tf.constant(value) for value in start]
     own = [tf.constant(v.numpy()) for v in optimizer.variables]
     before = arrays(optimizer.variables)
-    if tf.__name__ == "tensorflow":  # where Keras has it for other backends only
+    if tf.__name__ == "tensorflow":  # Keras has it for other backends only
         for step in range(3):
             gradients = [tf.constant(numbers(2, 3, seed=9 + 2 * step + i)) for i in range(2)]
             optimizer.apply(gradients, variables)

@@ -1,4 +1,4 @@
-"""Metrics of decisions at thresholds, of probabilities, logits and soft truths; see `both`.
+"""Metrics with thresholds, of probabilities, logits and soft labels; see `both`.
 
 python keras_threshold_programs.py tensorflow|pinnace FOLDER
 """
@@ -38,7 +38,7 @@ AUC = metrics.AUC
 
 
 def told(make: Callable[[], Any], true: Any, predicted: Any, weights: Any) -> Any:
-    """What a new metric says of these, or that it refuses."""
+    """The result of a new metric for these, or that it refuses them."""
     try:
         metric = make()
     except ValueError:
@@ -48,7 +48,7 @@ def told(make: Callable[[], Any], true: Any, predicted: Any, weights: Any) -> An
 
 
 def of(*makers: Callable[[], Any]) -> Callable[[], Any]:
-    """Each metric on each kind of predictions, truths and weights."""
+    """Each metric on each kind of predictions, labels and weights."""
 
     def program() -> Any:
         return {
@@ -65,7 +65,7 @@ def of(*makers: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def of_columns(*makers: Callable[[], Any]) -> Callable[[], Any]:
-    """Each metric on several columns, weighed by row."""
+    """Each metric on several columns, weighted by row."""
 
     def program() -> Any:
         return {
@@ -88,7 +88,7 @@ def configurations() -> Any:
 
 
 def compiled() -> Any:
-    """The logits of a model."""
+    """Metrics compiled into a model that outputs logits."""
     given = tf.keras.Input((1,))
     model = tf.keras.Model(given, tf.keras.layers.Activation("linear")(given))
     loss = tf.keras.losses.BinaryCrossentropy(from_logits=True)

@@ -1,4 +1,4 @@
-"""What .weights.h5 files hold and restore, as programs that both run: see `both`.
+"""Contents of .weights.h5 files, and loading them, as programs that both run: see `both`.
 
 python keras_weight_file_programs.py tensorflow|pinnace FOLDER
 """
@@ -48,7 +48,7 @@ def held(path: str) -> Any:
 
 
 def restored(ending: str) -> Any:
-    """With the state of the optimizer, if that has the variables for it."""
+    """Loaded with the state of the optimizer, if it has variables for it."""
     model = trained()
     path = str(FOLDER / f"trained{ending}")
     (model.save if ending == ".keras" else model.save_weights)(path)
@@ -85,7 +85,7 @@ class Plain(keras.Model):
 
 
 class Renamed(keras.Model):
-    """Whose layer has another name, and the first one, too."""
+    """A model whose layer has another name, beside the original one."""
 
     def __init__(self) -> None:
         super().__init__()

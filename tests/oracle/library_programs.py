@@ -1,4 +1,4 @@
-"""What packages of others rely on beyond the documented calls; see `both`.
+"""Undocumented behaviour that third-party packages rely on; see `both`.
 
 python library_programs.py tensorflow|pinnace FOLDER
 """
@@ -16,7 +16,7 @@ tf: Any = importlib.import_module(sys.argv[1])
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or the class of its error."""
+    """The result of a call, or the class of its error."""
     try:
         found = call()
     except Exception as error:
@@ -26,7 +26,7 @@ def told(call: Any) -> Any:
 
 
 def lists_with_tensors() -> Any:
-    """A tensor is refused where another dtype is wanted; inside of a list it is cast."""
+    """A tensor is refused where another dtype is required; inside a list it is cast."""
     fraction = tf.constant(3.7)
     lists = {
         "alone": lambda x: [x],
@@ -67,7 +67,7 @@ def sizes_from_tensors() -> Any:
 
 
 def axes() -> Any:
-    """True is the axis 1."""
+    """True as an axis is axis 1."""
     x = tf.reshape(tf.range(24.0), [2, 3, 4])
     return [
         told(lambda: tf.reduce_sum(x, [True])),
@@ -77,7 +77,7 @@ def axes() -> Any:
 
 
 def through_try(function: Any) -> Any:
-    """A decorator with an error that is given a name, as packages write them."""
+    """A decorator with `except ... as name`, as packages write them."""
 
     @functools.wraps(function)
     def wrapper(*arguments: Any) -> Any:
@@ -154,7 +154,7 @@ def scopes() -> Any:
 
 
 class Grown(tf.Module):  # type: ignore[misc]
-    """Its variables are like its first input."""
+    """A module whose variables have the shape of its first input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ def variables_like_arguments() -> Any:
 
 
 def concrete_results() -> Any:
-    """What is no tensor has an unknown shape and no dtype."""
+    """Results that are not tensors have an unknown shape and no dtype."""
 
     @tf.function
     def nothing(x: Any) -> Any:
@@ -208,7 +208,7 @@ class Counting:
 
 
 def attributes_of_functions() -> Any:
-    """A function of an object has the attributes of the object."""
+    """A `tf.function` of an object has the attributes of the object."""
     function = tf.function(Counting())
     decorated = tf.function(lambda x: x + 1)
     decorated._decorate(lambda inner: lambda x: inner(x) * 2)
@@ -222,7 +222,7 @@ def attributes_of_functions() -> Any:
 
 
 class Held(tf.Variable):  # type: ignore[misc]
-    """A variable that is a tensor, as functional libraries have them."""
+    """A variable that is a tensor, as in functional libraries."""
 
     def __init__(self, value: Any) -> None:
         self.held = tf.convert_to_tensor(value)
@@ -239,7 +239,7 @@ def of_held(value: Any, dtype: Any = None, name: Any = None, as_ref: bool = Fals
 
 
 def variables_of_other_classes() -> Any:
-    """A registered function makes tensors of a class derived from Variable."""
+    """A registered function converts a class derived from Variable to tensors."""
     held = Held([1.0, 2.0])
     with tf.GradientTape() as tape:
         tape.watch(held.held)
@@ -253,14 +253,14 @@ def variables_of_other_classes() -> Any:
 
 
 def references() -> Any:
-    """Mappings by reference can be flattened, in an order of no meaning."""
+    """Mappings keyed by references can be flattened, in an arbitrary order."""
     a, b = tf.Variable(1.0), tf.Variable(2.0)
     flat = tf.nest.flatten({b.ref(): 2, a.ref(): 1})
     return [sorted(flat), a.ref() < b.ref() or b.ref() < a.ref()]
 
 
 def words() -> Any:
-    """What messages are searched for."""
+    """Words that messages are searched for."""
     calls = [
         (lambda: tf.reshape(tf.range(8), [3, 2]), "requested shape has 6"),
         (lambda: tf.reshape(tf.range(8), [3, 2]), "Input to reshape is a tensor with 8 values"),
@@ -282,7 +282,7 @@ def local_results() -> Any:
 
 
 def objects_compared() -> Any:
-    """`assertAllEqual` of what is no tensor."""
+    """`assertAllEqual` on objects that are not tensors."""
     case = tf.test.TestCase()
     case.assertAllEqual([len, told], (len, told))
     try:

@@ -1,10 +1,10 @@
-"""Linear operators, in TensorFlow and in pinnace: what every method of every class gives, as JSON.
+"""Linear operators in TensorFlow and in pinnace: results of all methods of all classes, as JSON.
 
 Run as `python linear_operator_programs.py tensorflow|pinnace FOLDER`; see test_linear_operators.py.
-Numbers are of float64, and printed with as many digits as both libraries agree on.
+Numbers are float64, and printed with as many digits as both libraries agree on.
 """
 
-# ruff: noqa: T201 (the answer)
+# ruff: noqa: T201 (the results)
 
 import importlib
 import itertools
@@ -105,7 +105,7 @@ def _symmetric() -> Any:
 
 
 def argument(operator: Any, *, columns: bool) -> Any:
-    """Numbers that fit an operator from one side."""
+    """Numbers with a shape that fits one side of an operator."""
     size = int(operator.shape[-1] if columns else operator.shape[-2])
     rng = np.random.default_rng(size)
     found = rng.standard_normal((size, 2)) + 0j
@@ -200,7 +200,7 @@ def gradients(op: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it; floats with as many digits as both libraries agree on."""
+    """A value for JSON; floats with as many digits as both libraries agree on."""
     if isinstance(x, (tuple, list)):
         return [plain(item) for item in x]
     if isinstance(x, complex):
@@ -219,7 +219,7 @@ def plain(x: Any) -> Any:
 
 
 def outcome(run: Callable[[], Any]) -> Any:
-    """What a program gives, or the class of its error."""
+    """The result of a program, or the class of its error."""
     try:
         return plain(run())
     except Exception as error:
@@ -238,7 +238,7 @@ def of_pair(left: str, right: str, method: str) -> Callable[[], Any]:
 
 
 def saved() -> Any:
-    """A module with operators of variables, after it was saved and loaded."""
+    """A module with operators on variables, after it was saved and loaded."""
 
     class Held(tf.Module):  # type: ignore[misc] # of either library
         def __init__(self) -> None:
@@ -262,7 +262,7 @@ def saved() -> Any:
 
 
 def variable() -> Any:
-    """An operator of a variable, read when it is used."""
+    """An operator on a variable, which is read on use."""
     scale = tf.Variable([1.0, 2.0])
     operator = L.LinearOperatorDiag(scale)
 
@@ -290,7 +290,7 @@ def blocks() -> Any:
 
 
 def gradient_through(kind: str) -> Callable[[], Any]:
-    """Of a solution and a determinant, by what an operator is made of."""
+    """Gradients of a solution and a determinant by the components of an operator."""
 
     def run() -> Any:
         scale = tf.constant(1.5, tf.float64)

@@ -1,4 +1,4 @@
-"""A network beside Keras': what it is made of, and what it gives with Keras' weights."""
+"""Compares a network with Keras': its structure, and its outputs with Keras' weights."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
     from oracle.peer import Peer
 
-# Keras takes seconds to make and write the largest.
+# Keras takes seconds to build and write the largest.
 ANSWER_S = 300.0
-# Of the largest output: float32 sums of up to 25000 products in another order, through up to 200
-# layers.
+# Relative to the largest output: float32 sums of up to 25000 products in another order, through up
+# to 200 layers.
 TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Case:
-    """A network that both sides make.
+    """A network that both sides build.
 
     Attributes:
         maker: name of the function.
-        keywords: its arguments besides weights, as JSON can hold them; `input_tensor` is the shape
-            of an Input, which is scaled first.
-        ending: of the file by which weights get from Keras to here: `.weights.h5`, `.keras`,
+        keywords: its arguments besides weights, in a form for JSON; `input_tensor` is the shape of
+            an Input, which is scaled first.
+        ending: extension of the file that transfers weights from Keras: `.weights.h5`, `.keras`,
             `whole.h5`, `.h5` (weights alone, as Keras 2 writes them). Empty compares no outputs.
-        size: height and width of the pictures.
-        largest: the pictures have values from minus this to this.
+        size: height and width of the images.
+        largest: the images have values from minus this to this.
     """
 
     maker: str
@@ -51,7 +51,7 @@ class Case:
         return f"{self.maker}-{told}-{self.ending or 'structure'}".replace(" ", "")
 
     def pictures(self) -> Any:
-        """Two pictures."""
+        """Two images."""
         shape = self.keywords.get("input_shape") or self.keywords.get("input_tensor")
         channels = shape[-1] if shape else 3
         rng = np.random.default_rng(3)
@@ -60,7 +60,7 @@ class Case:
 
 
 def compare(case: Case, peer: Peer, folder: Path) -> None:
-    """Fail if the network here has another structure than Keras', or gives something else."""
+    """Fail if the network here has another structure or other outputs than Keras'."""
     path = str(folder / f"file{case.ending}") if case.ending else ""
     x = case.pictures()
     facts, *theirs = ask(peer, "network", case.maker, json.dumps(case.keywords), path, x)
@@ -74,7 +74,7 @@ def compare(case: Case, peer: Peer, folder: Path) -> None:
 
 
 def exactly(maker: str, keywords: dict[str, Any], x: Any) -> Any:
-    """What a network of these weights gives in float64."""
+    """The outputs of a network with these weights in float64."""
     tf.keras.config.set_floatx("float64")
     try:
         return applications.made(tf, maker, keywords)(x.astype(np.float64), training=False).numpy()
@@ -83,7 +83,7 @@ def exactly(maker: str, keywords: dict[str, Any], x: Any) -> Any:
 
 
 def ask(peer: Peer, program: str, *inputs: Any) -> list[Any]:
-    """What a program of Keras' side gives; texts become tensors."""
+    """The result of a program of Keras' side; texts become tensors."""
     given = [np.array(one.encode(), object) if isinstance(one, str) else one for one in inputs]
     peer.send([{"program": ["applications", program], "inputs": given}])
     (theirs,) = peer.receive(ANSWER_S)
@@ -92,7 +92,7 @@ def ask(peer: Peer, program: str, *inputs: Any) -> list[Any]:
 
 
 def differ(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Fail with the first layer that is another."""
+    """Fail with the first layer that differs."""
     for place, (a, b) in enumerate(zip(theirs["layers"], ours["layers"], strict=False)):
         assert a == b, f"layer {place}: Keras' {a}, here {b}"
     assert theirs == ours
@@ -101,8 +101,8 @@ def differ(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
 def close(theirs: Any, ours: Any, exact: Callable[[], Any] | None = None) -> None:
     """Fail if outputs are not those of Keras.
 
-    A deep network of random weights may make more of a rounding than `TOLERANCE`, on both sides.
-    Then float64 decides: ours must be no farther from it than twice what Keras' are.
+    A deep network with random weights may amplify rounding beyond `TOLERANCE`, on both sides. Then
+    float64 decides: our error must be at most twice that of Keras.
     """
     assert theirs.shape == ours.shape
     assert np.isfinite(theirs).all()

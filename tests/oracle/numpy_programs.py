@@ -1,7 +1,7 @@
-"""`tf.experimental.numpy`, in TensorFlow and in pinnace: what programs give, as JSON.
+"""`tf.experimental.numpy` in TensorFlow and in pinnace: results of programs as JSON.
 
 Run as `python numpy_programs.py tensorflow|pinnace FOLDER`; see test_numpy_names.py. Each program
-draws its arrays with a generator of one seed, and says in which mode it runs.
+draws its arrays from a seeded generator, and sets the mode in which it runs.
 """
 
 # ruff: noqa: ARG005, T201 (bodies that need one argument of two)
@@ -30,7 +30,7 @@ PYTHON = {"True": True, "3": 3, "2.5": 2.5, "2j": 2j}
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it: a tensor as its dtype, shape and values."""
+    """A value for JSON: a tensor as its dtype, shape and values."""
     if isinstance(x, (tf.Tensor, np.ndarray, np.generic)):
         array = np.asarray(x)
         name = tf.as_dtype(x.dtype).name
@@ -53,7 +53,7 @@ def plain(x: Any) -> Any:
 
 
 def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a call gives, or that it raises."""
+    """The result of a call, or that it raises."""
     try:
         return plain(function(*args, **options))
     except Exception:
@@ -61,7 +61,7 @@ def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def draw(rng: Any, dtype: str, shape: tuple[int, ...], low: int = -6, high: int = 7) -> Any:
-    """A tensor of that dtype: fractions for floats, no value too large for 8 bits."""
+    """A tensor of this dtype: fractions for floats, no value too large for 8 bits."""
     if dtype == "bool":
         return tf.constant(rng.integers(0, 2, shape).astype(bool))
     if dtype in UNSIGNED:
@@ -79,7 +79,7 @@ def numpy_rules(prefer_float32: bool = False, mode: str = "legacy") -> None:
 
 
 def result_types() -> Any:
-    """Every pair of dtypes, Python's numbers and types, with both preferences, and triples."""
+    """Every pair of dtypes, Python numbers and types, with both preferences, and triples."""
     found = {}
     for prefer in (False, True):
         numpy_rules(prefer)
@@ -119,7 +119,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def operators() -> Any:
-    """Every pair of dtypes, and each beside Python's numbers and lists on either side."""
+    """Every pair of dtypes, and each with Python numbers and lists on either side."""
     found = {}
     rng = np.random.default_rng(1)
     x = {name: draw(rng, name, (2, 2), 1, 5) for name in DTYPES}
@@ -155,7 +155,7 @@ def unary() -> Any:
         found[f"{name} {dtype} {shape}"] = attempt(getattr(tnp, name), x)
     special = tf.constant([np.nan, np.inf, -np.inf, -0.0, 2.5, -2.5])
     for name in section("unary"):
-        if name not in {"argmax", "argmin", "argsort", "sort", "empty_like"}:  # no order with NaN
+        if name not in {"argmax", "argmin", "argsort", "sort", "empty_like"}:  # NaN has no order
             found[f"{name} special"] = attempt(getattr(tnp, name), special)
         for text, number in {**PYTHON, "list": [1, 2], "floats": [[0.5, 2.0]]}.items():
             found[f"{name} {text}"] = attempt(getattr(tnp, name), number)
@@ -227,7 +227,7 @@ def shapes_of_pairs() -> Any:
 
 
 def reductions() -> Any:
-    """Over every choice of axes, with every option."""
+    """Reductions over every choice of axes, with every option."""
     numpy_rules()
     found = {}
     rng = np.random.default_rng(4)
@@ -281,7 +281,7 @@ def section(name: str) -> list[str]:
 
 
 def calls(name: str) -> Any:
-    """What each call of a section of numpy_calls.txt gives."""
+    """The results of the calls in a section of numpy_calls.txt."""
     numpy_rules()
     rng = np.random.default_rng(5)
     names = {
@@ -299,7 +299,7 @@ def calls(name: str) -> Any:
 
 
 def traced() -> Any:
-    """Inside functions whose sizes are not known."""
+    """Calls inside functions with unknown sizes."""
     numpy_rules()
     rng = np.random.default_rng(6)
     x, y = draw(rng, "float32", (3, 4)), draw(rng, "int32", (4,))
@@ -327,7 +327,7 @@ def traced() -> Any:
 
 
 def gradients() -> Any:
-    """Through functions, promotion, indices and methods."""
+    """Gradients through functions, promotion, indices and methods."""
     numpy_rules()
     x = tf.constant([[0.5, 2.5, 1.0], [1.5, -3.0, 0.0]])
     bodies: dict[str, Callable[[Any], Any]] = {
@@ -355,7 +355,7 @@ def gradients() -> Any:
 
 
 def chance() -> Any:
-    """The numbers after a seed."""
+    """The random numbers after a seed."""
     numpy_rules()
     lines = ["randn(2, 3)", "randn()", "standard_normal(3)", "standard_normal()", "random((2, 2))"]
     lines += ["random()", "rand(3)", "rand()", "uniform(1, 2, (3,))", "uniform([0.0, 5], [1, 9])"]
@@ -369,7 +369,7 @@ def chance() -> Any:
 
 
 def preferring() -> Any:
-    """What a preference for float32 changes, and what it leaves."""
+    """What a preference for float32 changes, and what it does not."""
     numpy_rules(prefer_float32=True)
     names = {"tnp": tnp, "tf": tf}
     found = {line: attempt(eval, line, names) for line in section("preferring")}

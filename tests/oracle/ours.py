@@ -1,4 +1,4 @@
-"""The same calls here: values, gradients, inferred shapes, and the values of the engine's plan."""
+"""Calls in this library: values, gradients, inferred shapes, values of the engine's plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COUNT = itertools.count()
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The answer, or the error as its class and message."""
+    """The result, or the error as its class and message."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -38,7 +38,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def answer(call: Call, seed: int | None) -> dict[str, Any]:
-    """What the worker's `answer_op` gives, without shapes."""
+    """The same result as the worker's `answer_op`, without shapes."""
     op = lookup(call.op)
     inputs = tensors_of(call.inputs)
     watched = [t for t in flat(inputs) if t.dtype.is_floating or t.dtype.is_complex]
@@ -65,7 +65,7 @@ def _gradients(tape: Any, outputs: list[Any], inputs: list[Any], seed: int) -> l
 
 
 def traced(call: Call, told: list[Any]) -> ConcreteFunction:
-    """A function of the inputs that are no constants."""
+    """A function of the inputs that are not constants."""
     op = lookup(call.op)
     tensors = tensors_of(call.inputs)
     specs = tuple(
@@ -88,7 +88,7 @@ def traced(call: Call, told: list[Any]) -> ConcreteFunction:
 
 
 def graph_shapes(concrete: ConcreteFunction) -> list[Any]:
-    """What the graph knows of the shapes of its outputs."""
+    """The shapes of a graph's outputs, as far as they are known."""
     shapes = [value.spec.shape for value in concrete.graph.outputs]
     return [None if shape.rank is None else wire.Sizes(shape.as_list()) for shape in shapes]
 
@@ -101,7 +101,7 @@ def planned(concrete: ConcreteFunction, call: Call, told: list[Any]) -> list[Any
 
 
 def flat(found: Any) -> list[Any]:
-    """The tensors of what an op gave."""
+    """The tensors among an op's results."""
     if found is None:
         return []
     if isinstance(found, (tuple, list)):
@@ -110,7 +110,7 @@ def flat(found: Any) -> list[Any]:
 
 
 class Ops:
-    """Ops by their names, for programs, as the worker's; remembers those of graphs."""
+    """Ops by name, for programs, like the worker's; records those of graphs."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
@@ -135,15 +135,15 @@ class Ops:
         return call
 
     def fresh_name(self) -> str:
-        """A name that no resource of this process has."""
+        """A name that no resource of this process uses."""
         return f"program_{next(COUNT)}"
 
     def handle_of(self, writer: Any) -> Any:
-        """The handle of a writer of summaries."""
+        """The handle of a summary writer."""
         return writer.handle
 
     def trace(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a traced function gives; the ops of its graph have run."""
+        """The results of a traced function; the ops of its graph have run."""
         concrete = tf.function(function).get_concrete_function(*arguments)
         self._note(concrete.graph)
         return concrete(*arguments)
@@ -158,7 +158,7 @@ class Ops:
 
 
 class Seen:
-    """A tape that only notes which ops it sees."""
+    """A tape that only records which ops it sees."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
@@ -168,10 +168,10 @@ class Seen:
         self.used.add(op.name)
 
     def record_call(self, *_: Any) -> None:
-        """A function ran: `Ops.trace` tells what is in it."""
+        """A function ran: `Ops.trace` records its ops."""
 
     def record_customised(self, *_: Any) -> None:
-        """What is in it was seen."""
+        """Its ops were recorded already."""
 
     def watches(self, *_: Any) -> bool:
         """No gradient is asked for."""
@@ -183,7 +183,7 @@ class Seen:
 
 @contextlib.contextmanager
 def noting() -> Iterator[Seen]:
-    """Note which ops run in the block."""
+    """Record which ops run in the block."""
     seen, before = Seen(), state.tapes
     state.tapes = (*before, seen)
     try:
@@ -193,7 +193,7 @@ def noting() -> Iterator[Seen]:
 
 
 def run_program(program: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Any], set[str]]:
-    """What a program gives, and the ops that it used."""
+    """The result of a program, and the ops that it used."""
     ops = Ops()
     with noting() as seen:
         outputs = flat(program(tf, ops, *tensors_of(tuple(inputs))))

@@ -1,4 +1,4 @@
-"""TensorFlow in its own process, as an object: asks and answers."""
+"""TensorFlow in its own process, as an object with requests and replies."""
 
 import os
 import selectors
@@ -16,16 +16,16 @@ ANSWER_S = 60.0
 
 
 class PeerDiedError(Exception):
-    """TensorFlow's process ended, or gave no answer in time."""
+    """TensorFlow's process ended, or did not reply in time."""
 
 
 class Peer:
-    """One process with TensorFlow, started when it is first asked and again after it died.
+    """One process with TensorFlow, started on the first request and again after it died.
 
-    What ends at a call is a fork of it: then the next one is there at once.
+    A call that crashes ends only a fork of it, and the next fork is ready at once.
 
     Args:
-        python: its interpreter.
+        python: interpreter of the process.
     """
 
     def __init__(self, python: str) -> None:
@@ -35,7 +35,7 @@ class Peer:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as this lives)
 
     def send(self, calls: list[dict[str, Any]]) -> None:
-        """Ask; `receive` gives the answer."""
+        """Send a request; `receive` returns the reply."""
         process = self._process or self._start()
         assert process.stdin is not None
         try:
@@ -44,7 +44,7 @@ class Peer:
             raise self._death() from error
 
     def receive(self, timeout_s: float = ANSWER_S) -> Any:
-        """The answer to what was sent last, one entry per call."""
+        """The reply to the last request, one entry per call."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
@@ -56,7 +56,7 @@ class Peer:
             answer = wire.read(process.stdout)
         except EOFError as error:
             raise self._death() from error
-        if isinstance(answer, dict) and "died" in answer:  # it has begun again
+        if isinstance(answer, dict) and "died" in answer:  # it has restarted
             raise self._error(f"it ended with {answer['died']}")
         return answer
 
@@ -64,7 +64,7 @@ class Peer:
         """End the process."""
         process, self._process = self._process, None
         if process is not None:
-            os.killpg(process.pid, signal.SIGKILL)  # with what it has forked
+            os.killpg(process.pid, signal.SIGKILL)  # with its forks
             process.communicate()
 
     def forget(self) -> None:

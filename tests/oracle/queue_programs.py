@@ -1,4 +1,4 @@
-"""Queues and what threads do with them; see `both`.
+"""Queues and threads; see `both`.
 
 python queue_programs.py tensorflow|pinnace FOLDER
 """
@@ -28,7 +28,7 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or the class of its error."""
+    """The result of a call, or the class of its error."""
     try:
         return plain(call())
     except (tf.errors.OpError, TypeError, ValueError) as error:

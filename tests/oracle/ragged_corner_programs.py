@@ -1,4 +1,4 @@
-"""Corners of ragged tensors that TensorFlow's own unit tests visit; see `both`.
+"""Edge cases of ragged tensors from TensorFlow's own unit tests; see `both`.
 
 python ragged_corner_programs.py tensorflow|pinnace FOLDER
 """
@@ -25,17 +25,17 @@ def plain(x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray):
         return plain(x.tolist())
-    # A ragged axis of a known size may be known here and not there.
+    # The size of a uniform ragged axis may be known here and not there.
     dtype = x.dtype.name
     return [dtype, plain(x.to_list() if hasattr(x, "to_list") else x.numpy())]
 
 
 def told(call: Any, *phrases: str) -> Any:
-    """What a call gives, or the class of its error and which of the phrases it contains."""
+    """The result of a call, or the class of its error and the phrases that it contains."""
     try:
         return plain(call())
     except (ValueError, tf.errors.InvalidArgumentError) as error:
-        kind, text = "ValueError", str(error)  # here the second is also the first
+        kind, text = "ValueError", str(error)  # here the second class derives from the first
     except (tf.errors.OpError, LookupError, RuntimeError, TypeError, AttributeError) as error:
         kind, text = type(error).__name__, str(error)
     return [kind, *(phrase for phrase in phrases if phrase in text)]

@@ -1,4 +1,4 @@
-"""Shapes of ragged tensors, made, asked and broadcast; see `both`.
+"""Shapes of ragged tensors, constructed, queried and broadcast; see `both`.
 
 python ragged_shape_programs.py tensorflow|pinnace FOLDER
 """
@@ -47,7 +47,7 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or whether it is refused."""
+    """The result of a call, or that it is refused."""
     try:
         return plain(call())
     except (ValueError, IndexError, tf.errors.InvalidArgumentError):
@@ -125,7 +125,7 @@ def partitions() -> Any:
 
 
 def joined() -> Any:
-    """Every pair of shapes: what they are broadcast to."""
+    """The broadcast shape of every pair of shapes."""
     found = []
     for one, other in itertools.product(LENGTHS, LENGTHS):
         x, y = Shape.from_lengths(one), Shape.from_lengths(other)
@@ -135,7 +135,7 @@ def joined() -> Any:
 
 
 def made() -> Any:
-    """Tensors of each shape, and each broadcast to each."""
+    """Tensors of each shape, broadcast to every other shape."""
     found: list[Any] = []
     for lengths in LENGTHS:
         shape = Shape.from_lengths(lengths)
@@ -153,7 +153,7 @@ def made() -> Any:
 
 
 def fits(shape: Any, to: Any) -> bool:
-    """Whether a tensor of that shape can be broadcast to the other: elsewhere nothing is told."""
+    """Whether a tensor of this shape can be broadcast to the other; else there is no result."""
     try:
         whole = tf.broadcast_dynamic_shape(shape, to)
     except (ValueError, tf.errors.InvalidArgumentError):

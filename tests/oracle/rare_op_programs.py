@@ -1,4 +1,4 @@
-"""Ops that few programs want: Sobol points, glimpses, protobuf fields and the like; see `both`.
+"""Rare ops: Sobol points, glimpses, protobuf fields and the like; see `both`.
 
 python rare_op_programs.py tensorflow|pinnace FOLDER
 """
@@ -32,11 +32,11 @@ def plain(x: Any) -> Any:
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or the class of its error."""
+    """The result of a call, or the class of its error."""
     try:
         return plain(call())
     except (ValueError, tf.errors.InvalidArgumentError):
-        return "ValueError"  # here the second is also the first
+        return "ValueError"  # here the second class derives from the first
     except (tf.errors.OpError, LookupError, RuntimeError, TypeError) as error:
         return type(error).__name__
 
@@ -70,7 +70,7 @@ def glimpses() -> Any:
         np.asarray(tf.image.extract_glimpse(x, (40, 40), [[0.0, 0.0]] * 3, noise=noise))
         for noise in ("uniform", "gaussian")
     ]
-    # Noise lies between the picture's least and greatest value.
+    # Noise is between the image's smallest and largest value.
     inside = [bool((n >= x.min()).all() and (n <= x.max()).all()) for n in noisy]
     wrong = ({"noise": "other"}, {"offsets": [[0.0, 0.0]]}, {"size": (1, 2, 3)})
     good = {"input": x, "size": (2, 2), "offsets": [[0.0, 0.0]] * 3}
@@ -149,7 +149,7 @@ def quantized() -> Any:
     found = []
     for kind, wire in ((tf.quint8, np.uint8), (tf.qint32, np.int32)):
         info = np.iinfo(wire)
-        # Not the ends of the range, which TensorFlow's quantize leaves the type at.
+        # Not the ends of the range, at which TensorFlow's quantize overflows the dtype.
         parts = [
             rng.integers(info.min // 2, info.max // 2, sizes, wire) for sizes in ((4, 5), (3, 5))
         ]
@@ -160,7 +160,7 @@ def quantized() -> Any:
             return [tf.cast(tf.bitcast(out, wire), tf.int64), low, high]
 
         for lows, highs in (
-            ([-2.0, -1.1], [6.0, 1.3]),  # no ties, which are rounded by chance of the processor
+            ([-2.0, -1.1], [6.0, 1.3]),  # no ties, whose rounding depends on the processor
             ([-1.0, -1.0], [1.0, 1.0]),
             ([0.5, 0.0], [2.0, 3.0]),
         ):
@@ -203,7 +203,7 @@ _DEFAULTS = {
 
 
 def descriptors(packed: bool) -> bytes:
-    """A message with a field of each type, once optional and once repeated."""
+    """A message with an optional and a repeated field of each type."""
     file = descriptor_pb2.FileDescriptorProto(name="t.proto", package="test", syntax="proto2")
     message = file.message_type.add(name="M")
     for number, (kind, label) in enumerate((k, n) for k in _TYPES for n in (1, 3)):
@@ -261,7 +261,7 @@ def protos() -> Any:
         found.append(plain(coded))
         types = [_TYPES[kind] for kind, _ in kinds]
         found.append(plain(list(tf.io.decode_proto(coded, "test.M", names, types, source))))
-        # TensorFlow loses the sign of these where they are packed.
+        # TensorFlow loses the sign of these when they are packed.
         wide = [
             (n, t)
             for n, t in zip(names, types, strict=True)
@@ -335,7 +335,7 @@ def batches() -> Any:
 
 
 def passing_on() -> Any:
-    """Ops that give what they take, and say something of it."""
+    """Ops that return their input, and add information."""
     raw, x = tf.raw_ops, tf.constant([[1.5, -2.0], [0.0, 3.0]])
     bad = tf.constant([1.0, np.nan, -np.inf, np.inf])
     features = {"a": tf.io.FixedLenFeature([1], tf.int64)}
@@ -348,7 +348,7 @@ def passing_on() -> Any:
         *(plain(raw.Empty(shape=s, dtype=tf.float32, init=True)) for s in ([2, 3], [0], [])),
         told(lambda: raw.Empty(shape=[-1], dtype=tf.int32, init=True)),
         told(lambda: raw.Empty(shape=[[2]], dtype=tf.int32, init=True)),
-        # Not the bytes: repeated numbers may be packed.
+        # Not the bytes, since repeated numbers may be packed.
         plain(tf.io.parse_example(raw.DecodeJSONExample(json_examples=fields), features)),
         told(lambda: raw.DecodeJSONExample(json_examples=["{"])),
         bool(raw.Timestamp() > 1.6e9),

@@ -1,4 +1,4 @@
-"""Rows without values: `tf.experimental.RowPartition`; see `both`.
+"""Row partitions: `tf.experimental.RowPartition`; see `both`.
 
 python row_partition_programs.py tensorflow|pinnace FOLDER
 """
@@ -36,7 +36,7 @@ def told(call: Any) -> Any:
 
 
 def told_of(rows: Any) -> Any:
-    """All that a partition tells."""
+    """All properties of a partition."""
     tensors = [
         *(rows.row_splits(), rows.row_lengths(), rows.row_starts(), rows.row_limits()),
         *(rows.value_rowids(), rows.nrows(), rows.nvals(), rows.uniform_row_length()),
@@ -44,7 +44,7 @@ def told_of(rows: Any) -> Any:
     ]
     static = [
         None if size is None else int(size)
-        # TensorFlow does not look at eager row splits for the number of values.
+        # TensorFlow does not derive the number of values from eager row splits.
         for size in (rows.static_nrows, rows.static_uniform_row_length)
     ]
     return [plain(tensors), static, rows.is_uniform(), rows.dtype.name]

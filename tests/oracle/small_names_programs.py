@@ -1,4 +1,4 @@
-"""Names of `tf.types`, `tf.dtypes`, `tf.io` and the like that stand by themselves; see `both`.
+"""Single names of `tf.types`, `tf.dtypes`, `tf.io` and the like; see `both`.
 
 python small_names_programs.py tensorflow|pinnace FOLDER
 """
@@ -18,7 +18,7 @@ FOLDER = Path(sys.argv[2])
 
 
 def told(call: Any) -> Any:
-    """What a call gives, or the class of its error."""
+    """The result of a call, or the class of its error."""
     try:
         return call()
     except SystemExit as done:
@@ -143,7 +143,7 @@ def clusters() -> Any:
 
 
 class Measured(tf.test.Benchmark):  # type: ignore[misc]
-    """Reports what it is given."""
+    """A function type that reports its arguments."""
 
     def benchmark_figures(self) -> None:
         self.report_benchmark(

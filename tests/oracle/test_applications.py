@@ -1,4 +1,4 @@
-"""keras.applications: VGG, ResNet, DenseNet and MobileNet, beside Keras'."""
+"""keras.applications: VGG, ResNet, DenseNet and MobileNet, compared with Keras'."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ CASES = [
 ]
 
 
-# A short form takes every eighth: most of the time goes into making networks in Keras.
+# The short form takes every eighth: most of the time is spent building networks in Keras.
 @pytest.mark.parametrize("case", CASES[:: 8 if ASKED else 1], ids=str)
 def test_a_network_is_that_of_keras(case: Case, peer: Peer, tmp_path: Path) -> None:
     compare(case, peer, tmp_path)
 
 
-# Floats, whole numbers; both places of the channels, with a batch and without.
+# Floats, integers; both positions of the channels, with a batch and without.
 PICTURES = {
     "batch": ("channels_last", (2, 4, 5, 3)),
     "one": ("channels_last", (4, 5, 3)),
@@ -87,14 +87,14 @@ def test_pictures_are_scaled_as_in_keras(mode: str, pictures: str, dtype: Any, p
     of_tensor, of_array, left = ask(peer, "scaled", json.dumps(how), x)
     scale = tf.keras.applications.imagenet_utils.preprocess_input
     array = x.copy()
-    # To the last bit: they are the same few operations, in the same order.
+    # Bit for bit: the same few operations, in the same order.
     np.testing.assert_array_equal(scale(tf.constant(x), **how).numpy(), of_tensor)
     np.testing.assert_array_equal(scale(array, **how), of_array)
     np.testing.assert_array_equal(array, left)
 
 
 def test_a_frozen_network_in_a_model_comes_from_an_older_file(peer: Peer, tmp_path: Path) -> None:
-    """Keras lists the weights of what is frozen in another order."""
+    """Keras lists the weights of frozen layers in another order."""
     x = Case("MobileNetV2").pictures()
     path = str(tmp_path / "whole.h5")
     (theirs,) = ask(peer, "frozen_inside", path, x)

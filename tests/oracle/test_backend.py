@@ -1,4 +1,4 @@
-"""`keras.backend`, beside Keras' own."""
+"""`keras.backend`, compared with Keras' own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNITS = 64
 
 @st.composite
 def matrices(draw: st.DrawFn) -> list[Any]:
-    """Two of one shape, without zeros: there are logarithms and quotients."""
+    """Two matrices of one shape, without zeros, since logarithms and quotients follow."""
     shape = draw(st.tuples(st.integers(2, 4), st.integers(2, 4)))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     return [

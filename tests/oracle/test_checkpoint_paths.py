@@ -1,4 +1,4 @@
-"""What checkpoints are called: the same texts as TensorFlow's, from the same folder."""
+"""Names of checkpoints: the same as TensorFlow's, from the same folder."""
 
 from __future__ import annotations
 

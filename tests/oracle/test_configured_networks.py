@@ -1,4 +1,4 @@
-"""keras.applications: EfficientNet, Inception, Xception, NASNet and ConvNeXt, beside Keras'."""
+"""keras.applications: EfficientNet, Inception, Xception, NASNet and ConvNeXt, as in Keras."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ CASES = [
 ]
 
 
-# A short form takes every eighth: most of the time goes into making networks in Keras.
+# The short form takes every eighth: most of the time is spent building networks in Keras.
 @pytest.mark.parametrize("case", CASES[:: 8 if ASKED else 1], ids=str)
 def test_a_network_is_configured_as_that_of_keras(case: Case, peer: Peer, tmp_path: Path) -> None:
     """Layers, calls, initializers, numbers of weights; and outputs, if weights are written."""
@@ -98,7 +98,7 @@ def test_a_network_is_configured_as_that_of_keras(case: Case, peer: Peer, tmp_pa
         close(theirs[0], model(x, training=False).numpy(), exact)
 
 
-# One of each family, with its top or without.
+# One of each family, with or without its top.
 PUBLISHED = [
     ("EfficientNetB0", {}),
     ("Xception", {}),
@@ -152,7 +152,7 @@ def test_published_weights_of_every_member_have_the_digests_of_keras(peer: Peer)
 
 
 def written_here(name: str, size: int) -> tuple[Any, Any]:
-    """A network with no weight at its first value, and pictures for it."""
+    """A network with all weights changed from their initial values, and images for it."""
     model = applications.made(tf, name, logits(size))
     configured.disturb_all(model)
     return model, Case(name, logits(size), size=size, largest=255.0).pictures()
@@ -180,7 +180,7 @@ def test_stochastic_depth_is_read_from_files_of_keras(peer: Peer, tmp_path: Path
 
 
 def differences(theirs: Any, ours: Any, place: str = "") -> list[str]:
-    """Where two configurations say something else; what one of them does not say is left out."""
+    """Where two configurations differ; keys that are only in one of them are skipped."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         both = sorted(theirs.keys() & ours.keys())
         return [
@@ -188,9 +188,9 @@ def differences(theirs: Any, ours: Any, place: str = "") -> list[str]:
         ]
     if place.endswith(".axis"):  # a number or a list of one
         theirs, ours = np.ravel(theirs).tolist(), np.ravel(ours).tolist()
-    if place.endswith(".module"):  # Keras shows Sequential in both
+    if place.endswith(".module"):  # Keras lists Sequential under both
         theirs, ours = (str(name).removesuffix(".models") for name in (theirs, ours))
-    if isinstance(theirs, float) and isinstance(ours, float):  # what layers compute with
+    if isinstance(theirs, float) and isinstance(ours, float):  # the compute dtype of layers
         theirs, ours = np.float32(theirs), np.float32(ours)
     if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
         pairs = enumerate(zip(theirs, ours, strict=True))
@@ -199,7 +199,7 @@ def differences(theirs: Any, ours: Any, place: str = "") -> list[str]:
 
 
 def ask(peer: Peer, program: str, *inputs: Any) -> list[Any]:
-    """What a program of Keras' side gives; texts become tensors."""
+    """The result of a program of Keras' side; texts become tensors."""
     given = [np.array(one.encode(), object) if isinstance(one, str) else one for one in inputs]
     peer.send([{"program": ["configured", program], "inputs": given}])
     (theirs,) = peer.receive(ANSWER_S)

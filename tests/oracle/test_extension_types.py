@@ -1,4 +1,4 @@
-"""Extension types, and functions registered for them, give what they give in TensorFlow."""
+"""Extension types, and functions registered for them, give the same results as in TensorFlow."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ Outcomes = dict[str, dict[str, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Outcomes:
-    """Every program run by each library in a process of its own, by file."""
+    """Every program run by each library in a separate process, by file."""
     return {file.name: both.outcomes(file, tmp_path_factory, tensorflow_python) for file in FILES}
 
 

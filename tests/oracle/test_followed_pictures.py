@@ -1,4 +1,4 @@
-"""CenterCrop and Resizing with masks, beside Keras."""
+"""CenterCrop and Resizing with masks, compared with Keras."""
 
 from __future__ import annotations
 

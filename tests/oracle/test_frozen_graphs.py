@@ -9,7 +9,7 @@ from support.loaded_process import run_either
 
 CALLS = [([1.0, 1.0], 0), ([-1.0, -2.0], 3), ([3.0, 4.0], 4)]
 
-# Both define the same function of two variables; `tf` is there already.
+# Both define the same function of two variables; `tf` is imported already.
 READ = """
 v, table = tf.Variable([1.0, 2.0]), tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 @tf.function

@@ -1,4 +1,4 @@
-"""Which ops have a gradient, which give None and which raise: TensorFlow's registry."""
+"""Which ops have a gradient, which return None and which raise: TensorFlow's registry."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from oracle.peer import Peer
     from pinnace.ops.opdef import ArgDef, OpDef
 
-# Both sides differentiate the functions that these run, whatever is said of the op.
+# Both sides differentiate the functions that these run, whatever the op's entry is.
 RUN_FUNCTIONS = {"BatchFunction", "PartitionedCall", "StatefulPartitionedCall"}
-# TensorFlow's functions for these give None for every input.
+# TensorFlow's functions for these return None for every input.
 GIVE_NONE = {"ArgMax", "ArgMin", "Ceil", "Floor", "FloorDiv", "Rint", "Round", "TruncateDiv"}
-# Values of version 1's graphs, and options inside of a graph: no gradient flows here yet.
+# Values of version 1's graphs, and optional values in a graph: there is no gradient here yet.
 MISSING = {
     "OptionalFromValue",
     "OptionalGetValue",
@@ -32,12 +32,12 @@ MISSING = {
     "TensorArraySplitV3",
     "TensorArrayWriteV3",
 }
-# Linear in their values: their true gradients stand here, where TensorFlow gives None.
+# Linear in their values: here they have true gradients, where TensorFlow returns None.
 BEYOND = {"ResizeBilinearGrad", "SparseConcat"}
 
 
 def _carries(op: OpDef, args: Sequence[ArgDef]) -> bool:
-    """Whether one of the arguments can be of a dtype that has gradients."""
+    """Whether one of the arguments can have a dtype with gradients."""
     for arg in args:
         if arg.list_attr:
             return True

@@ -11,7 +11,7 @@ from support.loaded_process import run_either
 
 GUIDE = ROOT / "docs" / "guide"
 PAGES = ["autodiff", "data", "function", "keras", "mathematics", "random", "tensors", "variables"]
-# What is meant to differ, with the reason.
+# Intended differences, with the reason.
 OTHERWISE = {
     "doubled(": "TensorFlow wants a TensorArray where we grow a list",
     "issubclass(tf.errors": "our errors are Python's errors too",
@@ -69,9 +69,9 @@ def test_tensorflow_prints_the_same(page, tmp_path, tensorflow_python) -> None:
 
 
 def same(example: doctest.Example, got: str) -> bool:
-    """Whether the words are the same, and the numbers up to the digits that a page has.
+    """Whether the words are the same, and the numbers to the digits on the page.
 
-    Where the page shows an error, there must be one of that class: its words are ours.
+    If the page shows an error, there must be one of that class; its message is ours.
     """
     if example.exc_msg is not None:
         kind = example.exc_msg.split(":")[0].split(".")[-1]

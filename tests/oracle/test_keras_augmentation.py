@@ -1,4 +1,4 @@
-"""ImageDataGenerator and its kin, beside Keras's: the same seeds give the same pictures."""
+"""ImageDataGenerator and related classes: the same seeds give the same images as in Keras."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support import changed_pictures
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Units of float32 in the last place: SciPy sums in C, which joins products and sums on some
-# processors; whitening is a singular value decomposition by two libraries.
+# Units in the last place of float32: SciPy sums in C, which fuses multiplications with additions on
+# some processors; whitening uses a singular value decomposition from two libraries.
 CLOSE = {"rtol": 1e-6, "atol": 1e-4}
 
 

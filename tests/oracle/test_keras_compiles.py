@@ -1,4 +1,4 @@
-"""Losses, factors and metrics in any structure count and are called as in Keras."""
+"""Losses, loss weights and metrics in any structure are weighted and named as in Keras."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ PROGRAMS = Path(__file__).with_name("keras_compile_programs.py")
 def outcomes(
     tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
 ) -> dict[str, dict[str, Any]]:
-    """Every program run by each library in a process of its own."""
-    # Some 400 models, which take TensorFlow a minute on a machine that does nothing else.
+    """Each library's results of every program, in a separate process."""
+    # About 400 models, which take TensorFlow a minute on an idle machine.
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python, timeout_s=900)
 
 

@@ -1,4 +1,4 @@
-"""`keras.datasets`, beside Keras: one folder of files, loaded by both."""
+"""`keras.datasets`, compared with Keras: one folder of files, loaded by both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_files_give_what_they_give_in_keras(
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     theirs = json.loads(out.read_text())
-    # They unpacked the archives; that we do so too is seen in tests/unit.
+    # Keras unpacked the archives; tests/unit checks that we do so, too.
     monkeypatch.setenv("KERAS_HOME", str(home))
     monkeypatch.setattr(downloads, "_has_digest", lambda *_: True)
     ours = json.loads(json.dumps(dataset_files.answers(tf.keras.datasets)))

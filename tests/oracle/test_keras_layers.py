@@ -1,4 +1,4 @@
-"""Corners of Keras' layers give what they give in Keras: see `keras_layer_programs`."""
+"""Edge cases of Keras' layers give the same results as in Keras: see `keras_layer_programs`."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ HALF = {"rtol": 2e-3, "atol": 2e-3}
 def outcomes(
     tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
 ) -> dict[str, dict[str, Any]]:
-    """Every program run by each library in a process of its own."""
+    """Each library's results of every program, in a separate process."""
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
 
 

@@ -1,4 +1,4 @@
-"""Graphs of models, beside those that Keras makes: boxes, what stands in them, edges, frames."""
+"""Plots of models, compared with Keras's: boxes, their texts, edges, frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support import drawn_models
 
 
 def test_a_model_has_the_graph_that_keras_makes(tensorflow_python: str, tmp_path: Path) -> None:
-    # Pure Python: Keras's interpreter takes it from here.
+    # Pure Python, so Keras's interpreter can import it from here.
     for name in ("pydot", "pyparsing"):
         found = importlib.util.find_spec(name)
         assert found is not None

@@ -1,4 +1,4 @@
-"""Folders, several files of weights and parts of models go from here to Keras, and back."""
+"""Folders, split weight files and parts of models are exchanged with Keras in both directions."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ keras.Model(model.layers[0].output, model.output).save(out + "/part.keras")
 
 @pytest.fixture(scope="module")
 def exchanged(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str):
-    """The model, and the folder with what Keras made of its files."""
+    """The model, and the folder with Keras's results for its files."""
     here, there = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("there")
     begin = keras.Input((3,))
     middle = keras.layers.Dense(5, activation="relu")(begin)
@@ -60,5 +60,5 @@ def test_what_keras_writes_is_read_here(exchanged: tuple[keras.Model, Path]) -> 
     other = keras.models.clone_model(model)
     other.load_weights(there / "w.weights.json")
     np.testing.assert_array_equal(other(X), model(X))
-    # Keras' part begins behind its input layer, which is the whole model.
+    # Keras' part starts after its input layer, which is the whole model.
     np.testing.assert_array_equal(keras.models.load_model(there / "part.keras")(X), model(X))

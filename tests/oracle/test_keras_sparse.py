@@ -11,7 +11,7 @@ PROGRAMS = Path(__file__).with_name("keras_sparse_programs.py")
 # Float32 sums in another order, over two epochs of training.
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
-# Keras gives a sparse tensor whose index lies outside of its shape: the mask token's.
+# Keras returns a sparse tensor with an index outside its shape: that of the mask token.
 OUTSIDE = {
     ("masked_lookup", f"{mode}_{form}")
     for mode, form in (
@@ -21,7 +21,7 @@ OUTSIDE = {
         ("count", "cube"),
     )
 }
-# Keras fills a sparse tensor up with zeros before it looks them up, when called at once only.
+# Keras densifies a sparse tensor with zeros before the lookup, but only when called eagerly.
 FILLED = {("integer_lookup", f"{mode}_sparse") for mode in ("int", "one_hot", "multi_hot", "count")}
 
 
@@ -29,12 +29,12 @@ FILLED = {("integer_lookup", f"{mode}_sparse") for mode in ("int", "one_hot", "m
 def outcomes(
     tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
 ) -> dict[str, dict[str, Any]]:
-    """Every program run by each library in a process of its own."""
+    """Each library's results of every program, in a separate process."""
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
 
 
 def without_errors(ours: Any, theirs: Any, where: str) -> tuple[Any, Any]:
-    """Both without what is an error in Keras, and without the deviations above."""
+    """Both results without the calls that fail in Keras, and without the deviations above."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         kept = {
             key: without_errors(ours[key], value, where)

@@ -1,4 +1,4 @@
-"""Linear operators give, method by method, what they give in TensorFlow."""
+"""Linear operators give the same results as in TensorFlow, method by method."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from oracle import both
 
 PROGRAMS = Path(__file__).with_name("linear_operator_programs.py")
-# What TensorFlow refuses, or gets wrong. Program -> why it is not followed.
+# Calls that TensorFlow refuses, or computes wrongly. Program -> why it is not followed.
 _BROADCAST = "it multiplies a batch of diagonals with one of matrices as if it were one matrix"
 _REAL = "the inverse of a complex multiple of the identity is self-adjoint there"
 _SLICED = "a slice of L + U Uᴴ is one of L + U Vᴴ there, of which no hint is known"
@@ -33,7 +33,7 @@ Outcomes = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str) -> Outcomes:
-    """Every program run by each library in a process of its own."""
+    """Each library's results of every program, in a separate process."""
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
 
 
@@ -42,7 +42,7 @@ def test_every_program_gives_what_it_gives_in_tensorflow(outcomes: Outcomes) -> 
     assert theirs.keys() == ours.keys()
     assert len(theirs) > 1800
     for name in theirs.keys() - DEVIATIONS.keys():
-        # Printed with six digits behind the point.
+        # Printed with six decimals.
         both.same(ours[name], theirs[name], name, rtol=2e-6, atol=2e-6)
 
 

@@ -1,4 +1,4 @@
-"""Models and checkpoints that one side writes and the other reads, values compared."""
+"""Models and checkpoints that one side writes and the other reads: values are compared."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_loaded_model_gives_what_it_gives_in_tensorflow(
 def test_a_checkpoint_of_raw_ops_is_read(
     inputs: list[Any], tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
 ) -> None:
-    """ShardedFilename, SaveV2 and MergeV2Checkpoints there, the reader here."""
+    """TensorFlow's ShardedFilename, SaveV2 and MergeV2Checkpoints write; our reader reads."""
     prefix = tmp_path_factory.mktemp("written") / "saved"
     names = ask(peer, ["checkpoints", "written"], [str(prefix), *inputs])
     assert names[0].tolist() == [f"{prefix}-0000{i}-of-00002".encode() for i in range(2)]
@@ -78,7 +78,7 @@ def test_a_checkpoint_of_raw_ops_is_read(
 def test_a_checkpoint_is_read_by_raw_ops(
     inputs: list[Any], tmp_path_factory: pytest.TempPathFactory, peer: Peer, coverage: Coverage
 ) -> None:
-    """The writer here, RestoreV2 there: whole tensors, and the first rows of one."""
+    """Our writer writes, TensorFlow's RestoreV2 reads: whole tensors, and the first rows of one."""
     prefix = tmp_path_factory.mktemp("read") / "saved"
     x, y = inputs
     path = tf.train.Checkpoint(x=tf.Variable(x), y=tf.Variable(y)).write(str(prefix))
@@ -88,7 +88,7 @@ def test_a_checkpoint_is_read_by_raw_ops(
 
 
 def ask(peer: Peer, program: list[str], inputs: list[Any]) -> list[Any]:
-    """What a program gives that TensorFlow runs alone; texts become tensors."""
+    """The result of a program that only TensorFlow runs; texts become tensors."""
     given = [np.array(one.encode(), object) if isinstance(one, str) else one for one in inputs]
     peer.send([{"program": program, "inputs": given}])
     (theirs,) = peer.receive()
@@ -97,7 +97,7 @@ def ask(peer: Peer, program: list[str], inputs: list[Any]) -> list[Any]:
 
 
 def differ(theirs: list[Any], here: list[Any]) -> None:
-    """Fail if some array is another."""
+    """Fail if some array differs."""
     assert len(theirs) == len(here)
     for index, (a, b) in enumerate(zip(theirs, here, strict=True)):
         problem = comparing.array_differs(a, np.asarray(b), UNITS, UNITS)
@@ -108,6 +108,6 @@ def ops_of(folder: Path) -> set[str]:
     """The ops of a saved graph and of its functions."""
     graph = SavedModel.FromString((folder / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
     nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
-    # What saves and restores its variables does not run when it is called.
+    # Nodes that save and restore its variables do not run when it is called.
     own = {node.op for node in nodes if not node.name.startswith("save/")}
     return own - {"MergeV2Checkpoints", "RestoreV2", "SaveV2", "ShardedFilename"}

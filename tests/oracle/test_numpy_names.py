@@ -1,4 +1,4 @@
-"""`tf.experimental.numpy` gives TensorFlow's numbers, dtypes and refusals."""
+"""`tf.experimental.numpy` gives TensorFlow's numbers, dtypes and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ import pytest
 from oracle import both
 
 PROGRAMS = Path(__file__).with_name("numpy_programs.py")
-# Units of epsilon of the dtype that another order of steps may cost.
+# Permitted error of another order of steps, in units of the dtype's epsilon.
 UNITS = 32
 EPSILON = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "complex64": 2.0**-24}
-# Tables of functions and dtypes, where TensorFlow lacks kernels that are here: elsewhere, what it
-# refuses is refused.
+# Tables of functions and dtypes, where TensorFlow lacks kernels that exist here; elsewhere, calls
+# that it refuses are refused.
 TABLES = {"operators", "unary", "pairs", "shapes_of_pairs", "reductions", "traced"}
 
 
@@ -21,7 +21,7 @@ TABLES = {"operators", "unary", "pairs", "shapes_of_pairs", "reductions", "trace
 def outcomes(
     tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
 ) -> dict[str, dict[str, Any]]:
-    """What each library gives, by library and program."""
+    """The results of each library, by library and program."""
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
 
 
@@ -42,7 +42,7 @@ def test_a_program_gives_what_it_gives_in_tensorflow(
 
 
 def _unit(call: str) -> float:
-    """A tolerance: of the coarsest dtype that a call names, for its work is done in that."""
+    """A tolerance: that of the least precise dtype in a call, which it computes with."""
     return max((unit for dtype, unit in EPSILON.items() if dtype in call), default=0.0)
 
 
@@ -63,7 +63,7 @@ def problems(ours: Any, theirs: Any, unit: float) -> list[str]:
 
 
 def _numbers(outcome: Any) -> Any:
-    """The values; of complex ones that are not finite, no standard settles which NaN they are."""
+    """The values; for non-finite complex ones no standard specifies which parts are NaN."""
     values = np.array(outcome["values"], np.float64)
     if not outcome["dtype"].startswith("complex"):
         return values

@@ -1,4 +1,4 @@
-"""Every case of every op, beside TensorFlow: values, gradients, errors, static shapes, the plan."""
+"""Every case of every op against TensorFlow: values, gradients, errors, static shapes, the plan."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from oracle.coverage import Closest, Coverage
 
 EXAMPLES = ASKED or 40
-# After so many deaths of TensorFlow's process at wrong inputs of an op, it is asked no more.
+# After this many crashes of TensorFlow's process on invalid inputs of an op, no more are sent.
 DEATHS = 2
 DIED: Counter[str] = Counter()
-# Explaining a failure runs it many times more; so does making it small, which a short run leaves.
+# Explaining a failure runs it many times; so does shrinking, which a short run omits.
 PHASES = [Phase.generate]
 PHASES += [Phase.shrink] * (EXAMPLES >= 40)
 
 
 @cache
 def compared_cases() -> tuple[OpCase, ...]:
-    """The cases of the ops that give the same every time."""
+    """The cases of the deterministic ops."""
     more = (wide, wide_pictures, wide_random, wide_sparse, wide_texts)
     cases = (*all_cases(), *(case for module in more for case in module.CASES))
     return tuple(c for c in cases if c.definition.effect is None and c.op not in UNCOVERED)
 
 
 def trusting(case: OpCase) -> bool:
-    """Whether TensorFlow's optimizer alone makes the op: its kernel then checks nothing."""
+    """Whether only TensorFlow's optimizer creates the op: then its kernel checks nothing."""
     return case.op.startswith("_")
 
 
@@ -77,7 +77,7 @@ def test_an_op_is_tensorflows(case: OpCase, peer: Peer, coverage: Coverage) -> N
 def ask(
     case: OpCase, calls: list[Call], peer: Peer, seed: int, told: list[Any]
 ) -> list[tuple[Any, Any]]:
-    """What TensorFlow gives and what we give, per call."""
+    """TensorFlow's results and ours, per call."""
     requests = [
         call.request(case.definition, seed, told if call is calls[0] else None) for call in calls
     ]
@@ -88,7 +88,7 @@ def ask(
     except PeerDiedError:
         if calls[-1].kind != "wrong":
             raise
-        # TensorFlow has checks that end the process; the other calls are asked again.
+        # TensorFlow has checks that end the process; the other calls are sent again.
         DIED[case.op] += 1
         died = {"error": "PeerDiedError", "message": "TensorFlow's process ended"}
         return [*ask(case, calls[:-1], peer, seed, told), (died, died)]
@@ -97,7 +97,7 @@ def ask(
 def differences(
     case: OpCase, call: Call, theirs: Any, here: Any, seed: int, coverage: Coverage
 ) -> list[str]:
-    """What TensorFlow and we do not agree on."""
+    """The differences between TensorFlow and us."""
     if comparing.has_no_kernel(theirs):
         return []
     if comparing.failed(theirs) or comparing.failed(here):
@@ -111,7 +111,7 @@ def differences(
 
 
 def told(call: Call, what: str, coverage: Coverage) -> Closest | None:
-    """Where to note how near a comparison came: not if we mean to differ."""
+    """Where to record how close a comparison was: nowhere if the difference is intended."""
     return None if excusable(call, what) else coverage.closest
 
 
@@ -131,7 +131,7 @@ def gradient_differences(
     call = finer.call
     wanted, got = theirs["gradients"], here["gradients"]
     if comparing.failed(wanted):
-        # No gradient there, or none for this type or attribute: ours has nobody to agree with.
+        # No gradient there, or none for this dtype or attribute: there is nothing to compare.
         return []
     if not any(dx is not None for dx in wanted) and not comparing.failed(got):
         return []
@@ -141,7 +141,7 @@ def gradient_differences(
         pair = comparing.comparable(call.op, wanted, got)
         closest = told(call, "gradients", coverage)
         problem = comparing.gradients_differ(case, *pair, finer, here["values"], closest)
-    if not problem:  # what the gradient is made of gave the right values too
+    if not problem:  # the ops of the gradient gave the right values, too
         coverage.backward.update(here["backward"])
     return note(call, "gradients", problem, coverage, coverage.gradients)
 
@@ -149,7 +149,7 @@ def gradient_differences(
 def note(
     call: Call, what: str, problem: str, coverage: Coverage, counts: Counter[str]
 ) -> list[str]:
-    """Count what agrees; what does not is told, unless we mean it."""
+    """Count agreements; differences are reported unless they are intended."""
     reason = excused(call, what, problem) if problem else ""
     if reason:
         coverage.excused[call.op, reason] += 1
@@ -161,7 +161,7 @@ def note(
 def graph_differences(
     call: Call, theirs: Any, here: Any, told: list[Any], coverage: Coverage
 ) -> list[str]:
-    """What the traced op tells of its shapes, and what its plan computes."""
+    """Differences of the traced op's shapes, and of its plan's results."""
     if comparing.failed(here):
         return []
     concrete = ours.attempt(ours.traced, call, told)
@@ -177,7 +177,7 @@ def graph_differences(
     if comparing.failed(plan):
         found.append(f"plan: {plan['error']}: {plan['message']}")
     elif not same(plan, here["values"]):
-        # Machine code may have come in between for both: then the last places change for both.
+        # Machine code may have been used in between for both: then the last digits change for both.
         again = ours.answer(call, None)["values"]
         if not same(plan, again):
             found.append(f"plan: {plan}, eagerly {again}")
@@ -185,7 +185,7 @@ def graph_differences(
 
 
 def same(some: list[Any], other: list[Any]) -> bool:
-    """Bit for bit, but for the payload of NaN."""
+    """Whether two results are equal bit for bit, except for the payload of NaN."""
     return all(
         a.dtype == b.dtype and a.shape == b.shape and not comparing.array_differs(a, b, 0, 0)
         for a, b in zip(some, other, strict=True)

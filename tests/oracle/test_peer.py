@@ -1,4 +1,4 @@
-"""TensorFlow's processes: the version that is pinned, and what their ends and leavings reach."""
+"""TensorFlow's processes: the pinned version, and the effects of crashes and leftovers."""
 
 import numpy as np
 import pytest

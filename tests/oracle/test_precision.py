@@ -1,4 +1,4 @@
-"""Mixed precision beside Keras: the same weights, three steps of training, the same loss scale."""
+"""Mixed precision against Keras: the same weights, three steps of training, the same loss scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from oracle.peer import Peer
 
 SHAPES = {"dense": (12, 6), "conv": (12, 6, 6, 2), "lstm": (12, 5, 4), "normalized": (12, 6)}
-# Half of a last place at 1 for each of the three steps: sums of halves are in another order.
+# Half an ulp of 1 for each of the three steps: float16 sums have another order.
 NEAR = {"mixed_float16": 3 * 2.0**-11, "mixed_bfloat16": 3 * 2.0**-8}
 
 

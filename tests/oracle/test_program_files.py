@@ -1,4 +1,4 @@
-"""Programs of files beside this one give what they give in TensorFlow and Keras: see `both`."""
+"""Programs of the files here give the same results as in TensorFlow and Keras: see `both`."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,13 +9,13 @@ from oracle import both
 
 
 class Programs(NamedTuple):
-    """What programs of a file are compared by.
+    """How the programs of a file are compared.
 
     Attributes:
-        about: what they show.
+        about: their subject.
         rtol: how far floats may be from TensorFlow's; 0 where nothing is rounded.
-        atol: likewise.
-        errors: whether some end in an error, the same one in both.
+        atol: the absolute tolerance.
+        errors: whether some raise an error, the same one in both.
     """
 
     about: str
@@ -24,7 +24,7 @@ class Programs(NamedTuple):
     errors: bool = False
 
 
-# By the beginning of the file's name.
+# By the prefix of the file's name.
 FILES = {
     # Losses are sums of float32.
     "checking": Programs(
@@ -52,7 +52,7 @@ FILES = {
     ),
     # Sums of products may be in another order.
     "held_value": Programs("Lists and bundles as ops do what they do in TensorFlow.", 2e-6, 2e-6),
-    # Means and variances are added up in another order, in float32 by Keras.
+    # Means and variances are summed in another order, and in float32 by Keras.
     "keras_adapting": Programs(
         "Layers that are adapted after they are called, and FeatureSpace, do as in Keras.",
         2e-5,
@@ -96,7 +96,7 @@ FILES = {
         2e-5,
         2e-5,
     ),
-    # One rounding of float16, where libraries take powers apart.
+    # One rounding of float16, since the libraries decompose powers differently.
     "keras_operator": Programs(
         "A KerasVariable beside another dtype: promoted, refused or cast where Keras does it.", 1e-3
     ),
@@ -112,7 +112,7 @@ FILES = {
         2e-5,
         2e-5,
     ),
-    # Sums of float32 products in another order; logarithms of what is almost 0.
+    # Sums of float32 products in another order; logarithms of numbers close to 0.
     "keras_preprocessing": Programs(
         "Layers for features and signals, and older ones, give what they give in Keras.", 1e-4, 1e-4
     ),
@@ -167,10 +167,10 @@ def file_of(name: str) -> Path:
 
 
 class Runs:
-    """Every program of a file, run once by each library in a process of its own, when first asked.
+    """Every program of a file, run once by each library in a separate process, on first use.
 
-    No fixture that has the file as its parameter: beside parameters of the test itself, pytest
-    makes it again for each test.
+    It is not a fixture parametrised by the file: with other parameters of the test, pytest would
+    create it again for each test.
 
     Args:
         folders: where they may write.
@@ -182,7 +182,7 @@ class Runs:
         self._found: dict[str, dict[str, dict[str, Any]] | Exception] = {}
 
     def of(self, file: str) -> dict[str, dict[str, Any]]:
-        """What each library gives, by library and program; a failure for each test of the file."""
+        """Results by library and program; after a failure, every test of the file fails."""
         if file not in self._found:
             try:
                 self._found[file] = both.outcomes(file_of(file), *self._given)

@@ -1,4 +1,4 @@
-"""What has state or branches, beside TensorFlow: programs of ops that both sides run."""
+"""Ops with state or branches against TensorFlow: programs that both sides run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from oracle.peer import Peer
 
 EXAMPLES = ASKED or 20
-# Units of epsilon that steps in another order may cost; no program here has more than ten steps.
+# Permitted error of another order of steps, in units of epsilon; no program here has more than ten.
 UNITS = 64
-# Whole numbers that may be off, and by how much: one of TensorFlow's two kernels rounds a
-# difference, the other takes that of two rounded numbers; the processor decides which it uses.
+# Integers that may differ, and by how much: one of TensorFlow's two kernels rounds a difference,
+# the other subtracts rounded numbers; the processor decides which one it uses.
 OFF = {"quantities.from_the_first": 1}
 
 
@@ -48,7 +48,7 @@ def pairs(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def pairs_with_rows(draw: st.DrawFn) -> list[Any]:
-    """Two matrices and some of their rows, none twice."""
+    """Two matrices and some of their rows, without duplicates."""
     x, y = matrices(draw, np.float32, np.float64)
     rows = draw(st.lists(st.integers(0, len(x) - 1), unique=True, min_size=1))
     return [x, y, np.array(rows, draw(st.sampled_from([np.int32, np.int64])))]
@@ -56,7 +56,7 @@ def pairs_with_rows(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def with_rows(draw: st.DrawFn) -> list[Any]:
-    """Two matrices and some of their rows, none twice."""
+    """Two matrices and some of their rows, without duplicates."""
     x, y = matrices(draw, np.float32, np.float64, np.int32, np.int64)
     rows = draw(st.lists(st.integers(0, len(x) - 1), unique=True, min_size=1))
     return [x, y, np.array(rows, draw(st.sampled_from([np.int32, np.int64])))]
@@ -71,7 +71,7 @@ def listed(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def entries(draw: st.DrawFn) -> list[Any]:
-    """Keys, none twice, their values, and keys to look for."""
+    """Distinct keys, their values, and keys to look up."""
     keys = draw(st.lists(st.integers(-50, 50), min_size=3, max_size=6, unique=True))
     values = draw(st.lists(st.integers(-99, 99), min_size=len(keys), max_size=len(keys)))
     queries = draw(st.lists(st.sampled_from([*keys, 77]), min_size=1, max_size=5))
@@ -81,7 +81,7 @@ def entries(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def rows_of_values(draw: st.DrawFn) -> list[Any]:
-    """Values, and where rows of them end."""
+    """Values and row splits."""
     values = draw(st.lists(st.integers(-9, 9), max_size=6))
     ends = st.lists(st.integers(0, len(values)), min_size=1, max_size=4)
     dtype = draw(st.sampled_from([np.float32, np.int64]))
@@ -136,7 +136,7 @@ def sequences(draw: st.DrawFn) -> list[Any]:
 
 @st.composite
 def crossable(draw: st.DrawFn) -> list[Any]:
-    """Rows of words, of numbers at some places, and of a matrix of numbers."""
+    """Rows of words, of sparse numbers, and of a matrix of numbers."""
     rows = draw(st.integers(1, 3))
     words = draw(st.lists(st.binary(max_size=3), max_size=4))
     inner = st.lists(st.integers(0, len(words)), min_size=rows - 1, max_size=rows - 1)

@@ -1,4 +1,4 @@
-"""`pinnace upgrade` beside TensorFlow's own `tf_upgrade_v2`, for every fact and many programs."""
+"""`pinnace upgrade` against TensorFlow's own `tf_upgrade_v2`, for every rule and many programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.version_1_programs import PROGRAMS
 
 WORKER = Path(__file__).with_name("upgrading.py")
 HEAD = "import tensorflow as tf"
-# What we write otherwise, and why. A program stands here only while the two differ.
+# Programs that we rewrite differently, and why. A program is listed only while the two differ.
 DEVIATIONS = {
     "another_alias": "names are found by the program's imports, whatever they are called",
     "no_alias": "names are found by the program's imports, whatever they are called",
@@ -38,7 +38,7 @@ DEVIATIONS = {
     "removed_with_comments": "comments stay where they are",
     "written_twice": "TensorFlow's adds a keyword that is there, and changes its own name scopes",
 }
-# Of single facts, likewise.
+# The same for single rules.
 DEVIATING_LINES = {
     "tf.manip.space_to_batch_nd": "the new name is not in version 2",
     "tf.contrib.rnn.LSTMStateTuple": "the new name is not in version 2",
@@ -60,7 +60,7 @@ def keywords() -> dict[str, str]:
     for name, table in facts().keywords.items():
         called = name.replace("*", "thing")
         for keyword in table:
-            if keyword not in facts().orders.get(name, [])[:1]:  # else it would be given twice
+            if keyword not in facts().orders.get(name, [])[:1]:  # else it would be passed twice
                 lines[f"{name} {keyword}"] = f"y = {called}(a, {keyword}=b, other=c)"
             lines[f"{name} {keyword} alone"] = f"y = {called}({keyword}= b)"
     return lines
@@ -69,7 +69,7 @@ def keywords() -> dict[str, str]:
 def orders() -> dict[str, str]:
     lines = {}
     for name, order in facts().orders.items():
-        # TensorFlow's fails on a fifth argument of these, which is `deterministic`.
+        # TensorFlow's script fails on a fifth argument of these, which is `deterministic`.
         most = 4 if "fractional" in name else len(order)
         table = facts().keywords.get(name, {})
         given_twice = [
@@ -107,7 +107,7 @@ def whole(lines: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def theirs(tensorflow_python: str) -> dict[str, Any]:
-    """What TensorFlow's program makes of all of it, asked once."""
+    """The output of TensorFlow's script for all programs, computed once."""
     programs = {**PROGRAMS, **{name: whole(lines()) for name, lines in LINES.items()}}
     done = subprocess.run(
         [tensorflow_python, str(WORKER)],

@@ -1,4 +1,4 @@
-"""`tf.compat.v1` beside TensorFlow's, called with the arguments of version 1, in eager mode."""
+"""`tf.compat.v1` against TensorFlow's, called with the arguments of version 1, in eager mode."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CALLS = [
     for line in (Path(__file__).with_name("version_1_calls.txt")).read_text().splitlines()
     if line and not line.startswith("#")
 ]
-# Two kernels may add in other orders.
+# Two kernels may sum in different orders.
 RTOL = 2e-6
-# Parameters that are not TensorFlow's, and why.
+# Parameters that TensorFlow does not have, and why.
 OTHER_PARAMETERS = {
     "gather_nd": "bad_indices_policy is not here",
 }
@@ -53,7 +53,7 @@ OWN = [
 
 @pytest.fixture(scope="module")
 def both(tensorflow_python: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Our answers, and TensorFlow's."""
+    """Our results, and TensorFlow's."""
     asked = {"calls": CALLS, "names": [*earlier(), *OWN]}
     done = subprocess.run(
         [tensorflow_python, str(WORKER)],

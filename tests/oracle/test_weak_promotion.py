@@ -14,7 +14,7 @@ PROGRAMS = Path(__file__).with_name("weak_programs.py")
 def outcomes(
     tmp_path_factory: pytest.TempPathFactory, tensorflow_python: str
 ) -> dict[str, dict[str, Any]]:
-    """What each library gives, by library and program."""
+    """The results of each library, by library and program."""
     return both.outcomes(PROGRAMS, tmp_path_factory, tensorflow_python)
 
 

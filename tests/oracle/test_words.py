@@ -1,4 +1,4 @@
-"""Keras' preprocessing of texts and series, beside Keras itself."""
+"""Preprocessing of texts and series, compared with Keras itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = ASKED or 20
 FLAG = st.integers(0, 1)
-# Words that come again, what parts them, both cases; ß and İ: other lengths in lower case.
+# Repeated words, separators, both cases; ß and İ have other lengths in lower case.
 TEXTS = st.lists(
     st.lists(st.sampled_from(["a", "b", "the", "The", "cat,", "!", "ß", "İ", "\t", "x-y"])).map(
         " ".join
@@ -80,7 +80,8 @@ def test_words_and_series_are_prepared_as_by_keras(name: str, peer: Peer) -> Non
         here = ours.attempt(ours.run_program, program, list(inputs))
         (theirs,) = peer.receive()
         if comparing.failed(theirs) and comparing.failed(here):
-            # Nothing was fitted, or no window fits: a mistake in the program would be another.
+            # Nothing was fitted, or no window fits; an error in the program would have another
+            # class.
             assert theirs["error"] == here["error"] == "ValueError", (theirs, here)
             return
         assert not comparing.failed(theirs), theirs

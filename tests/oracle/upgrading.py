@@ -1,7 +1,7 @@
-"""What TensorFlow's own `tf_upgrade_v2` makes of programs; run with the Python that has it.
+"""The output of TensorFlow's own `tf_upgrade_v2` for programs; run with the Python that has it.
 
-Takes a JSON object on its input, mode -> name -> program, and writes one: mode -> name -> the
-upgraded program, or None, the lines that a person must look at, and what went wrong.
+Reads a JSON object from stdin, mode -> name -> program, and writes one: mode -> name -> the
+upgraded program or None, the lines that need manual changes, and the errors.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def upgraded(text, safety):
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             read, new, log, issues = ast_edits.ASTCodeUpgrader(spec).update_string_pasta(text, "x")
-    except Exception as error:  # it fails on some programs, which is a fact about it
+    except Exception as error:  # it fails on some programs, which is recorded
         return {"text": None, "lines": [], "error": repr(error)}
     lines = sorted({int(found[1]) for one in issues if (found := re.match(r"x:(\d+):", one))})
     return {"text": new if read else None, "lines": lines, "error": None if read else log[0]}

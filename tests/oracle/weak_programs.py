@@ -1,7 +1,7 @@
-"""Weak promotion, in TensorFlow and in pinnace: what programs give, as JSON.
+"""Weak promotion in TensorFlow and in pinnace: results of programs as JSON.
 
-Run as `python weak_programs.py tensorflow|pinnace FOLDER`; see test_weak_promotion.py. All of
-them run in one process, whose mode each sets.
+Run as `python weak_programs.py tensorflow|pinnace FOLDER`; see test_weak_promotion.py. All of them
+run in one process, in which each sets its mode.
 """
 
 # ruff: noqa: T201
@@ -121,7 +121,7 @@ tnp.result_type(float)
 
 
 def plain(x: Any) -> Any:
-    """A value as JSON has it: of a tensor its dtype, whether it is weak, and its values."""
+    """A value for JSON; for a tensor its dtype, whether it is weak, and its values."""
     if isinstance(x, list):
         return [plain(item) for item in x]
     if isinstance(x, tf.DType):
@@ -139,7 +139,7 @@ def plain(x: Any) -> Any:
 
 
 def attempt(call: Any) -> Any:
-    """What a call gives, or the class of what it raises."""
+    """The result of a call, or the class of the exception."""
     try:
         found = call()
     except OverflowError:
@@ -156,13 +156,13 @@ def mode(name: str) -> None:
 
 
 def sums() -> Any:
-    """Of all pairs of kinds, strong and weak, in both modes: the kind of the sum."""
+    """The kind of the sum for all pairs of kinds, strong and weak, in both modes."""
     found = {}
     for name in ("all", "safe"):
         mode(name)
         values = {kind: tf.cast(1, kind) for kind in STRONG}
         values |= {"int*": tf.constant(1), "float*": tf.constant(1.5), "complex*": tf.constant(1j)}
-        wide = tf.constant(1, tf.uint32) * 1  # a weak float64 comes of an integer and a float
+        wide = tf.constant(1, tf.uint32) * 1  # a weak float64 results from an integer and a float
         values["double*"] = wide + tf.constant(1.5) if name == "all" else values["float*"]
         for (a, x), (b, y) in itertools.product(values.items(), repeat=2):
             found[f"{name} {a} + {b}"] = attempt(lambda x=x, y=y: tf.multiply(x, y))
@@ -179,7 +179,7 @@ def calls() -> Any:
 
 
 def back() -> Any:
-    """The other modes after these."""
+    """The other modes, set after these."""
     found = {}
     for name in ("all", "legacy"):
         mode(name)

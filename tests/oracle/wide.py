@@ -1,4 +1,4 @@
-"""Cases for the oracle alone: shapes and attributes wider than a reference would reach."""
+"""Cases only for the oracle: more shapes and attributes than references support."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def numbers(draw: st.DrawFn, *shape: int, low: float = -8, high: float = 8) -> A
 
 
 def window(draw: st.DrawFn, axes: int, *, explicit: bool = False) -> tuple[Any, ...]:
-    """Sizes of an input, of a kernel; strides, dilations, padding by name or axis by axis."""
+    """Sizes of an input and a kernel; strides, dilations, padding by name or per axis."""
     small = st.integers(1, 3)
     sizes = [draw(st.integers(1, 6)) for _ in range(axes)]
     kernel = [draw(small) for _ in range(axes)]
-    # TensorFlow: strides and dilations do not go together.
+    # TensorFlow: strides and dilations exclude each other.
     strides = [draw(small) for _ in range(axes)] if draw(st.booleans()) else [1] * axes
     free = explicit and max(strides) == 1
     dilations = [draw(st.integers(1, 2)) for _ in range(axes)] if free else [1] * axes
@@ -50,7 +50,7 @@ def around(values: list[int]) -> tuple[int, ...]:
 
 
 def out_size(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
-    """How many windows there are along an axis."""
+    """The number of windows along an axis."""
     if padding == "SAME":
         return -(-size // stride)
     return max(-(-(size - (kernel - 1) * dilation) // stride), 0)
@@ -76,7 +76,7 @@ def convolution(axes: int) -> Callable[[st.DrawFn], Drawn]:
         if padding == "EXPLICIT":
             pads = [draw(st.integers(0, 2)) for _ in range(4)]
             attrs["explicit_paddings"] = (0, 0, *pads, 0, 0)
-        # Not of no images: TensorFlow's oneDNN kernels then give an output of the input's shape.
+        # No empty batch: TensorFlow's oneDNN kernels then return an output with the input's shape.
         x = numbers(draw, draw(st.integers(1, 2)), *sizes, groups * depth)
         return (x, numbers(draw, *kernel, depth, filters)), attrs
 
@@ -96,7 +96,7 @@ def backward(op: str, axes: int) -> Callable[[st.DrawFn], Drawn]:
             out_size(*facts, padding)
             for facts in zip(sizes, kernel, strides, dilations, strict=True)
         ]
-        if min(counts) < 1:  # TensorFlow gives what was in memory, or ends the process
+        if min(counts) < 1:  # TensorFlow returns uninitialised memory, or crashes
             sizes, strides, counts = kernel, [1] * axes, [1] * axes
         dy = numbers(draw, batch, *counts, depth * filters if depthwise else filters)
         attrs = {"strides": around(strides), "dilations": around(dilations), "padding": padding}
@@ -136,7 +136,7 @@ def pooling_v2(draw: st.DrawFn) -> Drawn:
 
 
 def pooled(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """Numbers of which none is there twice, their maxima, numbers beside them, and the windows."""
+    """Distinct numbers, their maxima, other numbers of the same shape, and the windows."""
     (x,), attrs = pooling(2)(draw)
     x = np.random.default_rng(x.size).permutation(x.size).reshape(x.shape) / 8
     y, places = (
@@ -159,7 +159,7 @@ def second_maxima_at_places(draw: st.DrawFn) -> Drawn:
 
 
 def row_ids(draw: st.DrawFn) -> Drawn:
-    """Rows, places of some of them, and the segment of each place, in order."""
+    """Rows, indices of some of them, and the segment of each index, sorted."""
     data = numbers(draw, draw(st.integers(1, 5)), draw(st.integers(0, 3)))
     places = draw(st.lists(st.integers(0, len(data) - 1), min_size=1, max_size=6))
     ids = sorted(draw(st.integers(0, 3)) for _ in places)
@@ -224,7 +224,7 @@ def sparse_two(draw: st.DrawFn) -> Drawn:
 
 
 def sparse_sum_backwards(draw: st.DrawFn) -> Drawn:
-    """What flows back to a sum of two; what their places have in common is there once."""
+    """The gradient of a sum of two sparse tensors; common indices occur once."""
     first, _, shape = sparse(draw)
     second = sparse(draw)[0]
     second = second[(second < shape).all(1)]

@@ -1,8 +1,8 @@
-"""Cases for the oracle alone, of picture files: every kind for every op that reads it.
+"""Cases only for the oracle, of image files: every format for every op that reads it.
 
-PNG, BMP, GIF and WebP without loss are exact. A JPEG file's waves are added up in another order:
-with the exact method both sides round the same; TensorFlow's own default is a quicker one, off by
-as much as `QUICK` there.
+PNG, BMP, GIF and lossless WebP are exact. The inverse transform of JPEG has another order: with the
+exact method both sides round equally; TensorFlow's default method is a faster one, with an error of
+up to `QUICK`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXACT = {"dct_method": "INTEGER_ACCURATE"}
 
 
 def one(data: bytes) -> Any:
-    """A scalar that holds them."""
+    """A scalar with these bytes."""
     out = np.empty((), object)
     out[()] = data
     return out
@@ -40,7 +40,7 @@ def pixels(draw: st.DrawFn, depth: int, dtype: Any = np.uint8) -> Any:
 
 
 def by_pillow(kind: str, pictures: list[Any], **options: Any) -> bytes:
-    """A file of one picture, or of an animation."""
+    """A file with one image, or an animation."""
     stream = io.BytesIO()
     first, *rest = (Image.fromarray(one) for one in pictures)
     more = {"save_all": True, "append_images": rest} if rest else {}
@@ -49,7 +49,7 @@ def by_pillow(kind: str, pictures: list[Any], **options: Any) -> bytes:
 
 
 def a_png(draw: st.DrawFn) -> bytes:
-    """Of 8 bits in every depth, with a palette, or of 16 bits in grey."""
+    """PNG of 8 bits with any number of channels, with a palette, or 16 bits in grey."""
     way = draw(st.sampled_from([1, 2, 3, 4, "palette", "deep"]))
     if way == "palette":
         return png(pixels(draw, 1) % 5, np.arange(15, dtype=np.uint8).reshape(5, 3) * 17)
@@ -59,12 +59,12 @@ def a_png(draw: st.DrawFn) -> bytes:
 
 
 def a_bmp(draw: st.DrawFn) -> bytes:
-    """Of 24 bits; too long now and then."""
+    """A 24-bit BMP, sometimes with trailing bytes."""
     return bmp(pixels(draw, 3)) + b"x" * draw(st.sampled_from([0, 0, 0, 1]))
 
 
 def a_turned_bmp(draw: st.DrawFn) -> bytes:
-    """With its rows from above: TensorFlow's DecodeImage writes beyond such a one in float32."""
+    """A top-down BMP: TensorFlow's DecodeImage writes out of bounds for these in float32."""
     data = bytearray(a_bmp(draw))
     height = int.from_bytes(data[22:26], "little")
     data[22:26] = (-height).to_bytes(4, "little", signed=True)
@@ -74,12 +74,12 @@ def a_turned_bmp(draw: st.DrawFn) -> bytes:
 def a_gif(draw: st.DrawFn) -> bytes:
     first = pixels(draw, 3)
     frames = [np.roll(first, n, 0) for n in range(draw(st.integers(1, 3)))]
-    # Few colours, so that each picture has them all.
+    # Few colours, so that each image has all of them.
     return by_pillow("GIF", [(frame // 128 * 255).astype(np.uint8) for frame in frames])
 
 
 def a_webp(draw: st.DrawFn) -> bytes:
-    """Without loss; not an animation, which ends TensorFlow's process."""
+    """Lossless WebP; not an animation, which crashes TensorFlow's process."""
     return by_pillow("WEBP", [pixels(draw, 3)], lossless=True)
 
 
@@ -99,7 +99,7 @@ KINDS = {
 
 
 def read(kinds: str, **attrs: Any) -> Callable[[st.DrawFn], Drawn]:
-    """Files of these kinds, and how many channels are asked for."""
+    """Files of these formats, and the requested number of channels."""
 
     def build(draw: st.DrawFn) -> Drawn:
         kind = draw(st.sampled_from(kinds.split()))
@@ -112,7 +112,7 @@ def read(kinds: str, **attrs: Any) -> Callable[[st.DrawFn], Drawn]:
 def cropped(draw: st.DrawFn) -> Drawn:
     y, x = draw(st.integers(0, 19)), draw(st.integers(0, 30))
     window = [y, x, draw(st.integers(1, 21 - y)), draw(st.integers(1, 31 - x))]
-    # In grey: TensorFlow makes colours finer without the pixels beside the window.
+    # In grey: TensorFlow upsamples colours without the pixels beside the window.
     return (one(a_jpeg(draw)), np.array(window, np.int32)), {"channels": 1, **EXACT}
 
 

@@ -1,4 +1,4 @@
-"""Cases for the oracle alone, of ops whose random numbers are functions of their inputs."""
+"""Cases only for the oracle, of ops whose random numbers are functions of their inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATIOS = st.sampled_from([1.0, 1.25, 1.44, 1.5, 1.7320508, 2.0, 2.3, 3.0])
 
 
 def shuffled(draw: st.DrawFn) -> Drawn:
-    """One seed and range for all, or others for each; to the ends of the types."""
+    """One seed and range for all elements, or one for each; up to the ends of the types."""
     kind = draw(st.sampled_from([np.int32, np.int64, np.uint32, np.uint64]))
     most = np.iinfo(kind).max
     count = draw(st.integers(1, 4))
@@ -50,7 +50,7 @@ def pooled(draw: st.DrawFn) -> Drawn:
 
 
 def boxed(draw: st.DrawFn) -> Drawn:
-    """Boxes of a picture that may be hard to cover, or that are not there."""
+    """Boxes of an image that may be hard to cover, or no boxes."""
     kind = draw(st.sampled_from([np.int32, np.int64, np.int16, np.uint8]))
     sides = st.integers(0, 120)
     size = np.array([draw(sides), draw(sides), 3], kind)

@@ -1,4 +1,4 @@
-"""Cases for the oracle alone, of ops on sparse tensors: hashes, and tensors as bytes."""
+"""Cases only for the oracle, of ops on sparse tensors: hashes, and serialised tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def crossed(draw: st.DrawFn) -> Drawn:
 def hashed(draw: st.DrawFn) -> Drawn:
     inputs = draw(columns())
     salt = np.array(draw(st.tuples(st.integers(0, 2**62), st.integers(-9, 9))), np.int64)
-    # At integers of dense inputs TensorFlow's process ends with the strong hash.
+    # With the strong hash, TensorFlow's process crashes on integers in dense inputs.
     strong = draw(st.booleans()) and all(one.dtype == object for one in inputs[3])
     more = (np.array(draw(BUCKETS)), np.array(strong), salt)
     return (*inputs, *more), {}
@@ -74,7 +74,7 @@ def limited(draw: st.DrawFn) -> Drawn:
 
 
 def packed(op: str, draw: st.DrawFn) -> tuple[Any, Any]:
-    """The bytes of a sparse matrix, and the dtype of its values."""
+    """A serialised sparse matrix, and the dtype of its values."""
     parts = values(draw)
     kind = dtypes.string if parts[1].dtype == object else dtypes.as_dtype(parts[1].dtype)
     return np.asarray(execute(lookup(op), *tensors_of(parts))._array), kind

@@ -1,4 +1,4 @@
-"""Cases for the oracle alone, of ops on texts: runs of words, code points, and encodings."""
+"""Cases only for the oracle, of ops on texts: n-grams, code points, and encodings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ WRONG_LETTERS = ("replace", "ignore", "strict")
 
 
 def texts(found: list[bytes]) -> Any:
-    """A vector of them."""
+    """A vector of texts."""
     out = np.empty(len(found), object)
     out[:] = found
     return out
 
 
 def splits(draw: st.DrawFn, count: int) -> Any:
-    """Where the rows of `count` values end, from 0."""
+    """Row splits of `count` values."""
     ends = sorted(draw(st.lists(st.integers(0, count), max_size=4)))
     return np.array([0, *ends, count], draw(st.sampled_from([np.int32, np.int64])))
 
@@ -60,7 +60,7 @@ def code_points(draw: st.DrawFn) -> Drawn:
 
 
 def encoded(draw: st.DrawFn) -> Drawn:
-    """Texts in an encoding, or bytes that are none."""
+    """Texts in an encoding, or invalid bytes."""
     source = draw(st.sampled_from(ENCODINGS))
     whole = st.text(max_size=5).map(lambda text: text.encode(source))
     items = whole if source != "UTF-8" else st.one_of(whole, st.binary(max_size=5))
@@ -81,7 +81,7 @@ def letters(draw: st.DrawFn) -> Drawn:
 
 
 def compressed(draw: st.DrawFn) -> Drawn:
-    """Whole streams, several gzip ones behind each other, and no compression."""
+    """Complete streams, several concatenated gzip streams, and uncompressed data."""
     kind = draw(st.sampled_from(["", "ZLIB", "GZIP"]))
     items = draw(st.lists(st.binary(max_size=40), max_size=3))
     packed = {
@@ -104,7 +104,7 @@ def rows(draw: st.DrawFn) -> Drawn:
     return (found.reshape(shape), np.array(b"farmhash64", object)), {}
 
 
-# What RE2 has and other engines have not, or have otherwise, and where matches are empty.
+# Features of RE2 that other engines lack or define differently, and empty matches.
 EXPRESSIONS = (
     "", "a", "x*", "a|", "(a+)+$", r"(\w)(\d*)", r"\s+$", "[^a]", ".", r"(?s).", "^a", "(?m)^a$",
     r"\bb", "(?U)a+", "(?i)AB", r"\pL+", r"\p{Greek}", r"\PN", r"\C", "[[:punct:]]", "[a-c-]",
@@ -141,7 +141,7 @@ def expressions(op: str) -> Any:
 
 
 def separated(draw: st.DrawFn) -> Drawn:
-    """Texts with runs of what separates words."""
+    """Texts with runs of word separators."""
     items = st.lists(st.sampled_from([b"a", b"bc", b" ", b"\t", b",", b",,", b"\xff"]), max_size=7)
     found = texts(draw(st.lists(items.map(b"".join), max_size=4)))
     sep = draw(st.sampled_from([b"", b",", b",,", b" "]))

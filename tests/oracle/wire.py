@@ -1,7 +1,7 @@
-"""How the two processes talk: frames of a JSON head and the bytes of arrays; no pickle.
+"""The protocol of the two processes: frames of a JSON head and the bytes of arrays; no pickle.
 
-Both sides import this file, so it needs NumPy and ml_dtypes alone. What JSON has no form for stands
-in the head as an object with one key: `array` (number of an array of the body), `dtype`, `shape`.
+Both sides import this file, so it needs only NumPy and ml_dtypes. Values that JSON lacks are in the
+head as objects with one key: `array` (index of an array in the body), `dtype`, `shape`.
 """
 
 import json
@@ -12,7 +12,7 @@ import ml_dtypes  # noqa: F401 (teaches NumPy the names of the 16-bit and narrow
 import numpy as np
 
 _HEAD = struct.Struct("<II")
-# An answer beyond this is a mistake of a test, not a tensor.
+# A larger reply is a mistake of a test, not a tensor.
 MAX_BYTES = 1 << 28
 
 
@@ -29,7 +29,7 @@ class Sizes(tuple[Any, ...]):
 
 
 def write(stream: BinaryIO, message: Any) -> None:
-    """One frame: lengths of head and body, head, body."""
+    """Write one frame: lengths of head and body, head, body."""
     arrays: list[tuple[dict[str, Any], bytes]] = []
     content = _plain(message, arrays)
     head = json.dumps({"content": content, "arrays": [facts for facts, _ in arrays]}).encode()
@@ -117,7 +117,7 @@ def _array(facts: dict[str, Any], data: bytes) -> np.ndarray:
 
 
 def cotangent(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> np.ndarray:
-    """Numbers to multiply an output with; the same on both sides, exact in every float type."""
+    """A cotangent of an output; the same on both sides, and exact in every float type."""
     count = int(np.prod(shape, dtype=np.int64))
     numbers = ((np.arange(count) * 37 + seed * 11) % 61 - 30) / 16
     if dtype.kind == "c":

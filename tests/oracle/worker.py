@@ -1,13 +1,13 @@
-"""The other process: runs under the Python that has TensorFlow, answers frames until they end.
+"""The other process: runs under the Python that has TensorFlow, replies to frames until they end.
 
-    python worker.py    requests on stdin, answers on stdout, TensorFlow's chatter on stderr
+    python worker.py    requests on stdin, replies on stdout, TensorFlow's messages on stderr
 
-A request is a list of calls, its answer a list of what each gave. A call is of one op (`op`,
-`inputs`, `attrs`), or of a program of programs/ (`program`, `inputs`).
+A request is a list of calls, the reply a list of their results. A call runs one op (`op`, `inputs`,
+`attrs`), or a program of programs/ (`program`, `inputs`).
 
-TensorFlow has checks that end the process. So what answers is a fork of this one, which has loaded
-TensorFlow and done nothing with it; where a fork ends, {"died": its exit code} is the answer, and
-the next one goes on.
+TensorFlow has checks that end the process. So a fork replies, of this process, which has loaded
+TensorFlow and done nothing with it; if a fork crashes, the reply is {"died": its exit code}, and a
+new one continues.
 """
 
 import gc
@@ -36,7 +36,7 @@ COUNT = itertools.count()
 
 
 def tensor(value: Any) -> Any:
-    """A tensor of an array, or of [dtype name, array] where the array's dtype does not tell it."""
+    """A tensor of an array, or of [dtype name, array] if the array's dtype is another one."""
     if isinstance(value, dict):
         return tf.bitcast(value["values"], value["as"])
     if value.dtype == object:
@@ -45,7 +45,7 @@ def tensor(value: Any) -> Any:
 
 
 def array(t: Any) -> Any:
-    """A tensor's values; of a list or a resource nothing can be told."""
+    """A tensor's values; none for a list or a resource."""
     if isinstance(t, tf.IndexedSlices):
         t = tf.convert_to_tensor(t)
     if t.dtype.is_quantized:
@@ -55,7 +55,7 @@ def array(t: Any) -> Any:
 
 
 def attribute(value: Any) -> Any:
-    """An attribute as tf.raw_ops takes it."""
+    """An attribute in the form for tf.raw_ops."""
     if isinstance(value, wire.DTypeName):
         return tf.as_dtype(str(value))
     if isinstance(value, wire.Sizes):
@@ -68,7 +68,7 @@ def attribute(value: Any) -> Any:
 
 
 def flat(found: Any) -> list[Any]:
-    """The tensors of what an op or a program gave."""
+    """The tensors among the results of an op or a program."""
     if found is None or isinstance(found, tf.Operation):
         return []
     if isinstance(found, (list, tuple)):
@@ -79,7 +79,7 @@ def flat(found: Any) -> list[Any]:
 def run(call: dict[str, Any], inputs: list[Any]) -> list[Any]:
     """The outputs of the call's op, flat.
 
-    Not through tf.raw_ops, which gives some arguments other names and another order.
+    tf.raw_ops is not used, since it gives some arguments other names and another order.
     """
     attrs = {name: attribute(value) for name, value in call["attrs"].items()}
     if tf.executing_eagerly() and not any(isinstance(v, TensorProto) for v in attrs.values()):
@@ -96,7 +96,7 @@ def run(call: dict[str, Any], inputs: list[Any]) -> list[Any]:
 
 
 def watched(inputs: list[Any]) -> list[Any]:
-    """The inputs that gradients can flow to, flat."""
+    """The differentiable inputs, flat."""
     return [t for t in flat(inputs) if t.dtype.is_floating or t.dtype.is_complex]
 
 
@@ -119,7 +119,7 @@ def answer_op(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def gradients(tape: Any, outputs: list[Any], inputs: list[Any], seed: int) -> Any:
-    """The gradient of each input of floating point for a cotangent of each such output."""
+    """The gradient of each floating-point input, for a cotangent of each such output."""
     chosen = [y for y in outputs if y.dtype.is_floating or y.dtype.is_complex]
     dys = [
         tf.constant(wire.cotangent(tuple(y.shape), np.dtype(y.dtype.as_numpy_dtype), seed + i))
@@ -130,7 +130,7 @@ def gradients(tape: Any, outputs: list[Any], inputs: list[Any], seed: int) -> An
 
 
 def static_shapes(call: dict[str, Any], inputs: list[Any]) -> Any:
-    """The shapes that a graph has for the outputs, its inputs being partly known."""
+    """The outputs' shapes in a graph with partly known inputs."""
     known = iter(call["static"])
 
     def stand_in(value: Any) -> Any:
@@ -149,7 +149,7 @@ def static_shapes(call: dict[str, Any], inputs: list[Any]) -> Any:
 
 
 def answer_program(call: dict[str, Any]) -> dict[str, Any]:
-    """What a program gives."""
+    """The result of a program."""
     module, name = call["program"]
     program = getattr(importlib.import_module(f"programs.{module}"), name)
     inputs = [tensor(value) for value in call["inputs"]]
@@ -158,26 +158,26 @@ def answer_program(call: dict[str, Any]) -> dict[str, Any]:
 
 
 class Ops:
-    """Ops by their names, for programs: `ops.LookupTableSizeV2(table_handle=…)`."""
+    """Ops by name, for programs: `ops.LookupTableSizeV2(table_handle=…)`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(tf.raw_ops, name)
 
     def fresh_name(self) -> str:
-        """A name that no resource of this process has."""
+        """A name that no resource of this process uses."""
         return f"program_{next(COUNT)}"
 
     def handle_of(self, writer: Any) -> Any:
-        """The handle of a writer of summaries."""
+        """The handle of a summary writer."""
         return writer._resource
 
     def trace(self, function: Any, *arguments: Any) -> Any:
-        """What a traced function gives."""
+        """The results of a traced function."""
         return tf.function(function)(*arguments)
 
 
 def attempt(function: Any, *arguments: Any) -> Any:
-    """The answer, or the error as its class and message."""
+    """The result, or the error as its class and message."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -185,12 +185,12 @@ def attempt(function: Any, *arguments: Any) -> Any:
 
 
 def main() -> None:
-    """Answer until the stream ends, by one fork after the other."""
-    # What ops print must not get between the frames.
+    """Reply until the stream ends, with one fork after the other."""
+    # Output of ops must not get between the frames.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     wire.write(answers, {"version": tf.__version__})
-    busy = mmap.mmap(-1, 1)  # for both: 1 while somebody waits for an answer
+    busy = mmap.mmap(-1, 1)  # shared: 1 while a client waits for a reply
     gc.collect()
     gc.freeze()
     while True:
@@ -207,7 +207,7 @@ def main() -> None:
 
 
 def serve(answers: BinaryIO, busy: mmap.mmap) -> NoReturn:
-    """Be the process that answers; it ends with the stream."""
+    """Run the process that replies; it ends with the stream."""
     try:
         while True:
             calls = wire.read(sys.stdin.buffer)

@@ -1,6 +1,6 @@
-"""Packages that others wrote for TensorFlow give with pinnace what they give with it.
+"""Third-party packages for TensorFlow give the same results with pinnace.
 
-`make packages` puts them into a folder, as they are in the index.
+`make packages` installs them into a folder, unchanged from the index.
 """
 
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.packages
 PROGRAMS = Path(__file__).with_name("programs")
 # Probabilities of networks of up to 33 layers, in float32; sums in another order.
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
-# After what the libraries bring with them: packages must not replace their NumPy.
+# After the libraries' own dependencies: packages must not replace their NumPy.
 RUN = "import runpy, sys; sys.path.append(sys.argv[1]); runpy.run_path(sys.argv[2], run_name='x')"
 AS_TENSORFLOW = "from pinnace.compat import as_tensorflow; as_tensorflow.install()\n"
 

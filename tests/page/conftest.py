@@ -1,4 +1,4 @@
-"""A server as people start it, and a browser in an environment of its own."""
+"""A server as users start it, and a browser in a separate environment."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
-# What the warm-up file of `negative` has: bright at the top, dark at the bottom.
+# The content of the warm-up file of `negative`: bright at the top, dark at the bottom.
 EXAMPLE = np.linspace(1, 0, 784, dtype=np.float32).round(3)
 PROGRAM = Path(__file__).parent / "programs" / "browse.py"
 
 
 class Model(tf.Module):
-    """Numbers, text and an image out: what the page has forms and pictures for."""
+    """Outputs of every kind that the page can show: numbers, text and an image."""
 
     @tf.function(
         input_signature=[
@@ -63,12 +63,12 @@ class Model(tf.Module):
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs.
+    """A running server.
 
     Attributes:
-        url: of it.
-        printed: what it said at its start.
-        kinds: folder of the versions of its model `kinds`.
+        url: its URL.
+        printed: its output at the start.
+        kinds: the base folder of its model `kinds`.
     """
 
     url: str
@@ -126,7 +126,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, kinds: Path) -> Iterator[Se
 
 @pytest.fixture
 def guarded(tmp_path: Path, kinds: Path) -> Iterator[Server]:
-    """The same with an API key: `open sesame` in one word."""
+    """The same with the API key `opensesame`."""
     (tmp_path / "keys").write_text("opensesame\n")
     process, server = start(tmp_path, kinds, f"--api_keys_file={tmp_path / 'keys'}")
     yield server
@@ -136,7 +136,7 @@ def guarded(tmp_path: Path, kinds: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def shadowed(tmp_path: Path, kinds: Path) -> Iterator[Server]:
-    """The same with a newer version of `kinds` that is a shadow."""
+    """The same with a newer version of `kinds` as a shadow."""
     for version in ("1", "2"):
         shutil.copytree(kinds / "1", tmp_path / "kinds" / version)
     process, server = start(tmp_path, tmp_path / "kinds", "--shadow=kinds=2@1")
@@ -147,7 +147,7 @@ def shadowed(tmp_path: Path, kinds: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def labelled(tmp_path: Path, kinds: Path) -> Iterator[Server]:
-    """The same with a model of two versions that have labels."""
+    """The same with a model that has two labelled versions."""
     for version in ("1", "2"):
         shutil.copytree(kinds / "1", tmp_path / "labelled" / version)
     (tmp_path / "models").write_text(
@@ -166,7 +166,7 @@ def labelled(tmp_path: Path, kinds: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def browse() -> Callable[..., dict[str, Any]]:
-    """Runs a visit of `programs/browse.py`; gives what it saw, once nothing went wrong unseen."""
+    """Runs a visit of `programs/browse.py`; returns what it saw, if there were no hidden errors."""
     python = os.environ.get("PINNACE_PAGE_PYTHON")
     if not python:
         pytest.fail("PINNACE_PAGE_PYTHON is not set: run `make page`")

@@ -1,4 +1,4 @@
-"""The page in a real browser: it loads, asks and shows, without internet, errors or a pointer."""
+"""The page in a real browser: it loads, sends requests and shows results, without the internet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(command: str) -> Any:
-    """What a line that the page shows prints in a shell."""
+    """The output of a command line that the page shows, run in a shell."""
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 

@@ -1,4 +1,4 @@
-"""The documentation in a real browser: what `pinnace docs` shows, searched, without internet."""
+"""The documentation that `pinnace docs` serves, in a real browser, searched without internet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorFlow Serving's test of its whole server asks, of a process of that name.
+"""TensorFlow Serving's test of its whole server, run against a process of the same name.
 
 Source of the facts: tensorflow_serving at 9d981c5c, model_servers/tensorflow_model_server_test.py.
 """
@@ -39,12 +39,12 @@ PROGRAM = Path(sys.executable).with_name("tensorflow_model_server")
 
 @dataclass(frozen=True)
 class Server:
-    """A process that serves.
+    """A server process.
 
     Attributes:
-        url: of HTTP.
-        grpc: address of gRPC.
-        folder: with its models, and the socket.
+        url: the HTTP URL.
+        grpc: the gRPC address.
+        folder: folder with its models and the socket.
     """
 
     url: str
@@ -69,7 +69,7 @@ class Server:
     def predict(
         self, expected: float, model: str = "default", signature: str = "", **more: Any
     ) -> None:
-        """One number, with and without the name of the output, as the test asks it."""
+        """Predict one number, with and without the name of the output, as in the test."""
         for names in ((), ("y",)) if more.get("by_name", True) else ((),):
             request = PredictRequest(output_filter=names)
             request.model_spec.name = model
@@ -257,7 +257,7 @@ def _bad_config(server: Server) -> None:
 
 
 def _reload(server: Server) -> None:
-    """One server looks at its file again, another does not: the first tells when it is time."""
+    """One server rereads its file, another does not: the first shows when it has been read."""
     config = server.folder / "changing.config"
     config.write_text(_config(half_plus_two=server.folder / "tf1"))
     flag = f"--model_config_file={config}"
@@ -311,7 +311,7 @@ def _two_signatures(server: Server) -> None:
 
 
 def _lite(messages: Any, tensor: str) -> Callable[[Server], None]:
-    """The file of a version is served, not the SavedModel that lies beside it."""
+    """The .tflite file of a version is served, not the SavedModel beside it."""
 
     def ask(server: Server) -> None:
         from support.lite_files import half_plus, signature_defs, without_signatures
@@ -347,7 +347,7 @@ def _lite_with_messages(server: Server) -> None:
 
 
 _X = [{"x": 2.0}]
-# A test -> what asks as it does.
+# A test -> the function with the same requests.
 TESTS: dict[str, Callable[[Server], None]] = {
     "testGetModelStatus": _status,
     "testGetModelMetadata": _metadata,
@@ -393,7 +393,7 @@ TESTS: dict[str, Callable[[Server], None]] = {
     ),
     "test_tf_text": lambda server: server.predict(3.0, "language"),
 }
-# Tests of what there is not.
+# Tests of missing features.
 NOT_HERE = {
     "test_profiler_service_with_valid_trace_request": "the profiler's service; "
     "[profiles](../guide/profiler.md) are written by programs",

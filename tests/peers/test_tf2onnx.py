@@ -1,4 +1,4 @@
-"""What tf2onnx's tests export: each file gives TensorFlow's answers in ONNX Runtime."""
+"""Functions that tf2onnx's tests export: the files give TensorFlow's results in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def answers() -> Any:
 
 
 def exported(case: Case) -> ExportReport:
-    """The file; made without inputs of one's own if the exporter finds some."""
+    """The exported file, without given sample inputs if the exporter finds some itself."""
     names = [f"x{place}" for place in range(len(case.specs))]
     specs = [tf.TensorSpec(*spec, name=name) for name, spec in zip(names, case.specs, strict=True)]
     function = tf.function(lambda *xs: case.function(tf, *xs), specs, autograph=False)
@@ -49,7 +49,7 @@ def same(found: Array, wanted: Array) -> bool:
 
 
 def is_right(kind: str, name: str, answers: Any) -> bool:
-    """Whether the file gives TensorFlow's answers to every feed."""
+    """Whether the file gives TensorFlow's results for every feed."""
     case = KINDS[kind][name]
     report = exported(case)
     return all(

@@ -36,7 +36,7 @@ SERVICE = "/tensorflow.serving.PredictionService/"
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    """The model of the cases, as `m`, version 123, with a label."""
+    """A repository with the model of the cases, as `m`, version 123, with a label."""
     base = tmp_path_factory.mktemp("m")
     module, signatures = model()
     tf.saved_model.save(module, str(base / "123"), signatures=signatures)
@@ -50,7 +50,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
 
 
 def problem_of_rest(server: Server, case: Rest) -> str:
-    """Why the answer is another one; empty if it is not."""
+    """How the response differs; empty if it does not."""
     content = case.body if isinstance(case.body, str) else json.dumps(case.body)
     options = {"content": content} if case.method == "POST" else {}
     reply = server.ask(case.method, f"/v1/models/m{case.path}", **options)
@@ -62,7 +62,7 @@ def problem_of_rest(server: Server, case: Rest) -> str:
 
 
 def alike(found: Any, expected: Any) -> bool:
-    """Whether two JSON values are the same to the digits of a float32."""
+    """Whether two JSON values are equal to the precision of float32."""
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(alike(found[k], expected[k]) for k in found)
     if isinstance(expected, list):
@@ -126,7 +126,7 @@ def _classes(result: Any) -> list[list[list[Any]]]:
 
 
 async def problems_of_grpc(repository: Repository, cases: list[Grpc]) -> dict[str, str]:
-    """Why the answers of cases are others, by name."""
+    """How the responses of cases differ, by name."""
     settings = repository._settings
     exchange = Exchange(settings, repository, Metrics(repository.__contains__))
     found = {}
@@ -152,7 +152,7 @@ async def problems_of_grpc(repository: Repository, cases: list[Grpc]) -> dict[st
 
 
 def problems(repository: Repository, cases: Any) -> dict[str, str]:
-    """The same of a table."""
+    """The same for a table."""
     if isinstance(cases[0], Grpc):
         return asyncio.run(problems_of_grpc(repository, cases))
     server = Server(repository._settings, repository)

@@ -36,7 +36,7 @@ MODELS = (
 
 
 def _model(name: str) -> tf.Module:
-    """What Triton's test repository has under this name."""
+    """The model of this name in Triton's test repository."""
     module = tf.Module()
 
     def both(a: Any, b: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _model(name: str) -> tf.Module:
 
 
 def _first_more() -> tf.Module:
-    """Triton's `simple_sequence`: one more for the first of a sequence."""
+    """Triton's `simple_sequence`: adds one to the first request of a sequence."""
     module = tf.Module()
     module.first = tf.Variable(1)
 
@@ -89,7 +89,7 @@ def _first_more() -> tf.Module:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    """Triton's models."""
+    """A repository with Triton's models."""
     base = tmp_path_factory.mktemp("models")
     for name in MODELS:
         module = _first_more() if name == "simple_sequence" else _model(name)

@@ -1,7 +1,7 @@
-"""What tf2onnx's tests export and constants alone did not tell, as functions of a module `tf`.
+"""Uses in tf2onnx's tests with computed arguments, as functions of a module `tf`.
 
-TensorFlow and pinnace run the same functions: `tests/golden/tf2onnx/make.py` keeps what TensorFlow
-answers. Source of the facts, which uses there are: onnx/tensorflow-onnx, tests/test_backend.py.
+TensorFlow and pinnace run the same functions: `tests/golden/tf2onnx/make.py` records TensorFlow's
+results. Source of the uses: onnx/tensorflow-onnx, tests/test_backend.py.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A function and what it is asked.
+    """A function and its inputs.
 
     Attributes:
-        function: of the module and its inputs; its outputs are tensors.
+        function: takes the module and the inputs; its outputs are tensors.
         specs: shape and dtype of each input.
         feeds: inputs of several sizes.
     """
@@ -34,14 +34,14 @@ class Case:
 
 
 def f(*shape: int) -> Array:
-    """Numbers that are all different."""
+    """Distinct numbers."""
     count = int(np.prod(shape))
     numbers = np.arange(1, count + 1, dtype=np.float32)
     return np.asarray((np.sin(numbers) * 10 + numbers / 100).reshape(shape), np.float32)
 
 
 def i(*numbers: Any) -> Array:
-    """A vector of int32, or the one number."""
+    """A vector of int32, or a scalar."""
     return np.array(numbers[0] if len(numbers) == 1 else numbers, np.int32)
 
 
@@ -531,5 +531,5 @@ KINDS: dict[str, dict[str, Case]] = {
 
 
 def key(kind: str, name: str, feed: int, output: int) -> str:
-    """Where TensorFlow's answer stands in the file of answers."""
+    """The key of TensorFlow's result in the file of results."""
     return f"{kind}/{name}/{feed}/{output}"

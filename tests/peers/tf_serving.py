@@ -1,9 +1,9 @@
-"""What TensorFlow Serving's own tests of its protocols ask, as requests.
+"""The cases of TensorFlow Serving's own protocol tests, as requests.
 
 Its tests call functions of the server in C++; here each of their cases is a request that a client
-could send, with the answer or the part of an error that they look for.
-Source of the facts: tensorflow_serving at 9d981c5c: util/json_tensor_test.cc,
-model_servers/http_rest_api_handler_test.cc, and servables/tensorflow/{predict_util,
+could send, with the expected response or part of an error. Source of the facts: tensorflow_serving
+at 9d981c5c: util/json_tensor_test.cc, model_servers/http_rest_api_handler_test.cc, and
+servables/tensorflow/{predict_util,
 multi_inference,classification_service,regression_service}_test.cc.
 """
 
@@ -23,15 +23,15 @@ NAN, INF = math.nan, math.inf
 
 @dataclass(frozen=True)
 class Rest:
-    """A request over HTTP.
+    """An HTTP request.
 
     Attributes:
-        name: of the case.
-        body: text, or what JSON is made of.
-        expected: the answer; text is a part of an error's message.
-        status: of the answer.
-        path: behind the model's.
-        method: of HTTP.
+        name: name of the case.
+        body: text, or a value to serialise as JSON.
+        expected: the response; text is a part of an error's message.
+        status: status of the response.
+        path: path after the model's.
+        method: HTTP method.
     """
 
     name: str
@@ -44,14 +44,14 @@ class Rest:
 
 @dataclass(frozen=True)
 class Grpc:
-    """A call over gRPC.
+    """A gRPC call.
 
     Attributes:
-        name: of the case.
-        call: of the service.
-        request: keyword arguments of what makes the message, see the runner.
-        expected: what the runner makes of the response, or a part of the message of an error.
-        status: of the call.
+        name: name of the case.
+        call: method of the service.
+        request: keyword arguments of the function that makes the message, see the runner.
+        expected: the runner's form of the response, or a part of an error's message.
+        status: status of the call.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Grpc:
 
 
 def model() -> tuple[tf.Module, dict[str, Any]]:
-    """The signatures that the cases ask: echoes of each type, and TensorFlow Serving's example."""
+    """The signatures of the cases: echoes of each type, and TensorFlow Serving's example."""
     module = tf.Module()
     signatures: dict[str, Any] = {}
 
@@ -577,5 +577,5 @@ TABLES: dict[str, list[Rest] | list[Grpc]] = {
     "`classification_service_test.cc`, `regression_service_test.cc`": OF_EXAMPLES,
     "`multi_inference_test.cc`": MULTI,
 }
-# The cases whose answers differ, and why.
+# The cases whose responses differ, and why.
 DIFFERENT: dict[str, str] = {}

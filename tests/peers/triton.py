@@ -1,4 +1,4 @@
-"""What the example programs of Triton's Python clients ask, as requests.
+"""The requests of the example programs of Triton's Python clients.
 
 Source of the facts: triton-inference-server/client, src/python/examples. Programs that differ in
 how their client waits, or is set up, send the same requests.
@@ -29,14 +29,14 @@ BY_NAME = {"INT32": np.int32, "INT8": np.int8, "FP32": np.float32}
 
 @dataclass(frozen=True)
 class Asking:
-    """How a server is asked.
+    """The interfaces to a server.
 
     Attributes:
-        http: a client of HTTP.
-        grpc: sends a message to a method of the service; gives the answer's bytes.
-        stream: sends messages to ModelStreamInfer; gives the answers.
-        refused: status and text of a call that fails.
-        memory: makes an object of shared memory: its key, and what reads and writes it.
+        http: an HTTP client.
+        grpc: sends a message to a method of the service; returns the response's bytes.
+        stream: sends messages to ModelStreamInfer; returns the responses.
+        refused: returns status and text of a failing call.
+        memory: creates a shared memory object: its key, and functions that read and write it.
     """
 
     http: httpx.AsyncClient
@@ -47,7 +47,7 @@ class Asking:
 
 
 def raw(array: npt.NDArray[Any]) -> bytes:
-    """The bytes of a tensor, strings with their lengths."""
+    """The bytes of a tensor; strings have a length prefix."""
     if array.dtype != object:
         return array.tobytes()
     return b"".join(struct.pack("<I", len(text)) + text for text in array.flat)
@@ -68,14 +68,14 @@ def strings(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def sums(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> list[list[int]]:
-    """The sum and the difference, which the programs look for."""
+    """The sum and the difference, which the programs check."""
     return [(a + b).ravel().tolist(), (a - b).ravel().tolist()]
 
 
 async def http_infer(
     asking: Asking, model: str, inputs: list[dict[str, Any]], outputs: Any, tail: bytes = b""
 ) -> list[Any]:
-    """Numbers of each output, whichever form it has in the answer."""
+    """The numbers of each output, in whichever form the response has them."""
     document = {"inputs": inputs, **({"outputs": outputs} if outputs else {})}
     header = json.dumps(document).encode()
     reply = await asking.http.post(
@@ -215,8 +215,8 @@ async def http_control(asking: Asking) -> None:
     assert reply.status_code == 200, reply.text
 
 
-# The model adds one to the first number of a sequence. What three sequences are sent: their id, the
-# first number, and by what the others are multiplied.
+# The model adds one to the first number of a sequence. The inputs of three sequences: their id, the
+# first number, and the factor of the others.
 VALUES = (11, 7, 5, 3, 2, 0, 1)
 SEQUENCES: tuple[tuple[int | str, int, int], ...] = (
     (1000, 0, 1),
@@ -226,7 +226,7 @@ SEQUENCES: tuple[tuple[int | str, int, int], ...] = (
 
 
 def _sequence(first: int, sign: int) -> tuple[list[int], list[int]]:
-    """The numbers that a sequence is sent, and those that come back."""
+    """The numbers sent in a sequence, and the responses."""
     others = [sign * value for value in VALUES]
     return [first, *others], [first + 1, *others]
 
@@ -268,7 +268,7 @@ def message(model: str, *arrays: npt.NDArray[Any], **more: Any) -> v2.ModelInfer
 
 
 async def grpc_infer(asking: Asking, request: v2.ModelInferRequest) -> list[Any]:
-    """Numbers of each output."""
+    """The numbers of each output."""
     return _numbers(v2.ModelInferResponse.FromString(await asking.grpc("ModelInfer", request)))
 
 
@@ -384,7 +384,7 @@ async def grpc_control(asking: Asking) -> None:
 
 
 def _marked(number: int, place: int, key: int | str) -> v2.ModelInferRequest:
-    """The request of a sequence at some place."""
+    """The request at some position of a sequence."""
     request = v2.ModelInferRequest(model_name="simple_sequence", id=f"{key}_{place}")
     request.inputs.add(name="INPUT", datatype="INT32", shape=[1, 1])
     request.outputs.add(name="OUTPUT")
@@ -407,7 +407,7 @@ async def grpc_sequence(asking: Asking) -> None:
 
 
 async def grpc_sequence_stream(asking: Asking) -> None:
-    """Two sequences in one stream, one after the other and by turns."""
+    """Two sequences in one stream, one after the other and interleaved."""
     requests: list[v2.ModelInferRequest] = []
     expected: dict[str, int] = {}
     for key, first, sign in SEQUENCES[:2]:
@@ -424,7 +424,7 @@ async def grpc_sequence_stream(asking: Asking) -> None:
 
 
 async def grpc_plain(asking: Asking) -> None:
-    """Every method in turn, and a picture of bytes."""
+    """Every method in turn, and an image as bytes."""
     for method, asked in (
         ("ServerLive", v2.ServerLiveRequest()),
         ("ServerReady", v2.ServerReadyRequest()),
@@ -443,7 +443,7 @@ async def grpc_plain(asking: Asking) -> None:
 
 
 async def http_pictures(asking: Asking) -> None:
-    """A model of pictures, told by its metadata and configuration; the best classes by name."""
+    """An image model, recognised by its metadata and configuration; the top classes by name."""
     metadata = (await asking.http.get("/v2/models/picture")).json()
     config = (await asking.http.get("/v2/models/picture/config")).json()
     assert [len(metadata[kind]) for kind in ("inputs", "outputs")] == [1, 1]
@@ -482,7 +482,7 @@ async def reuses(asking: Asking) -> None:
     await grpc_simple(asking)
 
 
-# A program -> what asks as it does.
+# A program -> the function with the same requests.
 EXAMPLES: dict[str, Callable[[Asking], Awaitable[None]]] = {
     "grpc_client": grpc_plain,
     "grpc_explicit_byte_content_client": _explicit("simple_string", "BYTES", "bytes_contents"),
@@ -523,7 +523,7 @@ DIFFERENT = {
     "simple_grpc_health_metadata": _NAME,
     "simple_http_health_metadata": _NAME,
 }
-# Programs for what there is not.
+# Programs for missing features.
 NOT_HERE = {
     "ensemble_image_client": "ensembles: one SavedModel is one model",
     "simple_grpc_cudashm_client": "memory of a GPU",

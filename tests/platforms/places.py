@@ -1,9 +1,8 @@
-"""Where the wheel is tried: a root of Debian's, or an environment of this machine's interpreter.
+"""Where the wheel is tried: a Debian root, or an environment of this machine's interpreter.
 
-A root is unpacked by mmdebstrap and filled by pip with wheels made for it; its interpreter runs
-inside by chroot, for another processor under QEMU's user emulation, whose binary is put into the
-root: nothing is registered with the kernel. Roots are kept; environments and what pip installs are
-made anew.
+mmdebstrap unpacks a root, and pip installs wheels built for it. Its interpreter runs in a chroot,
+for another processor under QEMU's user emulation, whose binary is copied into the root: nothing is
+registered with the kernel. Roots are kept; environments and pip's installations are created anew.
 """
 
 import os
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 import pip
 
-# Emulation takes about thirty times as long; a hang must end all the same.
+# Emulation takes about thirty times as long; a hang must still end.
 PATIENCE_S = 1800
 SHELL = (
     'root=$1; shift; mount -t proc proc "$root/proc" && mount -t tmpfs shm "$root/dev/shm" && '
@@ -31,33 +30,33 @@ class Target(NamedTuple):
 
     architecture: str = "amd64"  # Debian's name
     machine: str = "x86_64"  # Python's and PyPI's
-    suite: str | None = None  # of Debian, for its interpreter; None: one that this machine has
+    suite: str | None = None  # the Debian suite of its interpreter; None for one of this machine
     extras: str = "grpc,hdf5"
-    tests: tuple[str, ...] = ()  # that are run there, beside `program.py`
+    tests: tuple[str, ...] = ()  # tests that run there, beside `program.py`
 
 
 class Place(NamedTuple):
-    """A target's interpreter with the wheel."""
+    """A target's interpreter with the wheel installed."""
 
-    command: list[str]  # that runs the interpreter
-    work: Path  # a folder that it sees
+    command: list[str]  # the command that runs the interpreter
+    work: Path  # a folder that is visible there
     seen: str  # that folder's name there
-    version: str  # of Python
+    version: str  # the version of Python
     is_emulated: bool = False
 
 
 class PlatformError(Exception):
-    """It cannot be tried here, or what was tried failed."""
+    """The wheel cannot be tried here, or a trial failed."""
 
 
 def made(name: str, target: Target, wheel: Path, folder: Path) -> Place:
-    """The place of a target, with the wheel in it and an empty folder to work in.
+    """Make the place of a target, with the wheel in it and an empty working folder.
 
     Args:
-        name: of the target; of the interpreter where `target.suite` is None.
+        name: name of the target; of the interpreter if `target.suite` is None.
         target: what to make.
-        wheel: of pinnace.
-        folder: for all of it.
+        wheel: pinnace's wheel.
+        folder: folder for everything.
 
     Raises:
         PlatformError: a tool or an interpreter is missing, or a step failed.
@@ -74,7 +73,7 @@ def made(name: str, target: Target, wheel: Path, folder: Path) -> Place:
 
 
 def tell(line: str) -> None:
-    """Print at once: what runs inside prints, too."""
+    """Print without buffering, since programs inside print, too."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -94,10 +93,10 @@ def run(command: list[str], what: str, environment: dict[str, str] | None = None
 
 
 def _environment(name: str, folder: Path, requirement: str) -> Place:
-    """An environment of an interpreter that this machine has."""
+    """An environment of one of this machine's interpreters."""
     found = shutil.which(name)
     asked = [found or name, "-c", "import platform; print(platform.python_version())"]
-    # A name on the PATH may be a shim for nothing.
+    # A name on the PATH may be a shim for a missing interpreter.
     told = subprocess.run(asked, capture_output=True, text=True, check=False) if found else None
     if told is None or told.returncode:
         raise PlatformError(
@@ -114,7 +113,7 @@ def _environment(name: str, folder: Path, requirement: str) -> Place:
 
 
 def _root(target: Target, root: Path, requirement: str) -> Place:
-    """A root of Debian's."""
+    """A Debian root."""
     if os.geteuid() != 0:
         raise PlatformError("needs root, for chroot and mounts\n  Try: sudo make")
     emulator = _emulator(target)
@@ -128,8 +127,8 @@ def _root(target: Target, root: Path, requirement: str) -> Place:
     tell(f"== wheels for Python {version} on {target.machine}")
     wanted = ["--target", str(site), "--only-binary", ":all:", "--no-compile", requirement]
     if emulator is None:
-        # The root's interpreter by its own loader, out of the root: there are network and settings.
-        # It is the one whose version a requirement's marker asks for.
+        # The root's interpreter, run by its own loader outside the chroot, where network and
+        # settings are available. Its version is the one that markers of requirements must see.
         tools = root.parent / "tools"
         shutil.copytree(Path(pip.__file__).parent, tools / "pip", dirs_exist_ok=True)
         libraries = root / "usr/lib" / f"{target.machine}-linux-gnu"
@@ -156,7 +155,7 @@ def _pip() -> list[str]:
 
 
 def _for(target: Target, version: str) -> list[str]:
-    """Options of pip for wheels of another processor. Markers are still this interpreter's."""
+    """Options of pip for another processor's wheels; markers are still this interpreter's."""
     found = ["--python-version", version, "--implementation", "cp"]
     for abi in (f"cp{version.replace('.', '')}", "abi3", "none"):
         found += ["--abi", abi]
@@ -166,7 +165,7 @@ def _for(target: Target, version: str) -> list[str]:
 
 
 def _emulator(target: Target) -> Path | None:
-    """QEMU for the target's programs, if this processor is another; Debian's tools are there."""
+    """QEMU for the target's programs if its processor is another one; Debian's tools exist."""
     needed = {"mmdebstrap": "mmdebstrap"}
     is_foreign = target.machine != platform.machine()
     program = f"qemu-{target.machine}-static"
@@ -187,7 +186,7 @@ def _emulator(target: Target) -> Path | None:
 
 
 def _unpack(target: Target, root: Path) -> None:
-    """Make a root with Debian's interpreter, once."""
+    """Make a root with Debian's interpreter, unless it exists."""
     if (root / "made").exists():
         return
     assert target.suite is not None
@@ -197,7 +196,7 @@ def _unpack(target: Target, root: Path) -> None:
     archive = root.parent / "root.tar"
     command = ["mmdebstrap", "--quiet", "--variant=extract"]
     command += [f"--architectures={target.architecture}"]
-    # A mirror's copy of a suite may be older than its index may be; signatures are still checked.
+    # A mirror's copy of a suite may have an expired index; signatures are still checked.
     command += ["--aptopt=Acquire::Check-Valid-Until false"]
     packages = ["python3", "libstdc++6", "libgcc-s1"]
     if target.tests:
@@ -211,17 +210,17 @@ def _unpack(target: Target, root: Path) -> None:
     archive.unlink()
     for folder in ("tmp", "proc", "dev/shm"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    # What gRPC and Python take random bytes from, and where output is dropped.
+    # The sources of random bytes for gRPC and Python, and the null device.
     for device, minor in {"null": 3, "random": 8, "urandom": 9}.items():
         os.mknod(root / "dev" / device, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
         (root / "dev" / device).chmod(0o666)  # whatever the umask says: tests are other users, too
     (root / "tmp").chmod(0o1777)
-    # A server says that it is at localhost; Debian's installer writes this file.
+    # A server prints `localhost` as its address; Debian's installer usually writes this file.
     (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
-    for folder in ("bin", "lib", "lib64", "sbin"):  # links of a package that is not unpacked
+    for folder in ("bin", "lib", "lib64", "sbin"):  # links into a package that is not unpacked
         if (root / "usr" / folder).is_dir() and not (root / folder).exists():
             (root / folder).symlink_to(f"usr/{folder}")
-    # Processes that tests start must find the packages without a variable.
+    # Processes that tests start must find the packages without an environment variable.
     library = root / "usr/lib/python3/dist-packages"
     library.mkdir(parents=True, exist_ok=True)
     (library / "site.pth").write_text("/site\n")

@@ -1,10 +1,10 @@
-"""What `make arm64` and `make interpreters` run in the other place: each line is one check.
+"""The checks that `make arm64` and `make interpreters` run in the other place, one per line.
 
-It needs nothing but the wheel, tests/support and the folder it is given, and says which check
-failed by an AssertionError. `--write FILE` writes the numbers it came to, `--compare FILE` compares
-them with those of another machine. Multiplications and additions are rounded once or twice, as a
-processor has an instruction for both, and sums are taken in vectors of different widths: float32
-numbers differ by some units in the last place, and by how much is told.
+It needs only the wheel, tests/support and the given folder; an AssertionError says which check
+failed. `--write FILE` writes its results, `--compare FILE` compares them with those of another
+machine. A multiplication with an addition is rounded once or twice, depending on the processor's
+instructions, and sums are computed in vectors of different widths: float32 results differ by some
+units in the last place, and the difference is printed.
 """
 
 import argparse
@@ -24,7 +24,7 @@ IMPORTED_S = time.monotonic() - BEGUN
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from support import recorded  # noqa: E402 - imports pinnace
 
-# Models that TensorFlow wrote: networks, loops, strings, tables, version 1.
+# Models that TensorFlow wrote: networks, loops, strings, tables, TensorFlow 1.
 MODELS = (
     "autograph_flow",
     "keras_cnn",
@@ -36,7 +36,8 @@ MODELS = (
     "v1_style",
     "words",
 )
-# float32 sums in another order, through few layers: some units of 6e-8, times their number's root.
+# float32 sums in another order, through few layers: some units of 6e-8, times the root of their
+# length.
 CLOSE = {"rtol": 2e-5, "atol": 2e-6}
 
 
@@ -72,7 +73,7 @@ def tell(line: str) -> None:
 
 
 def loaded(folder: Path) -> None:
-    """Models of TensorFlow's give what they gave there."""
+    """Models that TensorFlow wrote give the outputs recorded there."""
     for name in MODELS:
         model = tf.saved_model.load(str(folder / name / "model"))
         worst = recorded.largest_difference(model, folder / name / "io.npz")
@@ -81,7 +82,7 @@ def loaded(folder: Path) -> None:
 
 
 def trained() -> dict[str, Any]:
-    """A network is trained, saved, loaded; its numbers."""
+    """A network is trained, saved and loaded; returns its numbers."""
     tf.keras.utils.set_random_seed(7)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((96, 12, 12, 2)).astype(np.float32)
@@ -117,7 +118,7 @@ def trained() -> dict[str, Any]:
 
 
 def _difference(ours: Any, theirs: Any) -> str:
-    """How many numbers differ, and by how much beside the largest number."""
+    """How many numbers differ, and the largest difference relative to the largest number."""
     differing = int((ours != theirs).sum())
     if not differing:
         return f"all {ours.size} numbers have the same bits"
@@ -126,7 +127,7 @@ def _difference(ours: Any, theirs: Any) -> str:
 
 
 def compiled() -> dict[str, Any]:
-    """Machine code gives what the plan gives; its numbers."""
+    """Machine code gives the plan's results; returns its numbers."""
     from pinnace.engine.ahead import reading
 
     library, reason = reading.installed()
@@ -135,7 +136,7 @@ def compiled() -> dict[str, Any]:
     found = {}
     for name, (run, given) in _programs().items():
         call = tf.function(run)
-        plan = call(*given).numpy()  # the first call, by steps
+        plan = call(*given).numpy()  # the first call, step by step
         for _ in range(4):
             result = call(*given).numpy()
         np.testing.assert_allclose(result, plan, **CLOSE, err_msg=name)
@@ -147,7 +148,7 @@ def compiled() -> dict[str, Any]:
 
 
 def _programs() -> dict[str, tuple[Any, tuple[Any, ...]]]:
-    """Functions of the kinds that have machine code, with their arguments."""
+    """Functions of every kind that has machine code, with their arguments."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(3)
     rng = np.random.default_rng(5)
@@ -213,7 +214,7 @@ def _programs() -> dict[str, tuple[Any, tuple[Any, ...]]]:
 
 
 def denormals() -> None:
-    """They are zeros in runs of ours, and not in the user's NumPy code."""
+    """Denormals are flushed to zero in our runs, and not in the user's NumPy code."""
     small = np.full(100_000, 1e-39, np.float32)
     product = tf.function(lambda x: x * 0.5)(tf.constant(small)).numpy()
     assert not product.any(), product[:3]

@@ -1,11 +1,10 @@
 """`make arm64`, `make interpreters`: the wheel on another processor, and on other Pythons.
 
-`places.py` makes a place with the wheel. `program.py` runs there, and its numbers of the training
-are compared with those that this machine's own interpreter comes to. Then a server is started there
-and asked from here; and the tests that a target names run there, on the wheel, not on this
-checkout's code.
+`places.py` makes a place with the wheel. `program.py` runs there, and its training results are
+compared with those of this machine's own interpreter. Then a server is started there and called
+from here, and the target's tests run there, with the wheel, not with this checkout's code.
 
-It needs root, and an internet connection to Debian's packages and PyPI: what is made stays in
+It needs root, and an internet connection to Debian's packages and PyPI. Its files stay in
 build/platforms.
 """
 
@@ -30,7 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MODELS = "tests/golden/saved_models"
 PROGRAM = "tests/platforms/program.py"
 OUT = ROOT / "build" / "platforms"
-# What depends on the interpreter: its syntax trees and annotations, threads, files, sockets.
+# Tests of code that depends on the interpreter: syntax trees and annotations, threads, files,
+# sockets.
 TESTS = (
     "tests/unit/framework",
     "tests/unit/storage",
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def attempt(name: str, wheel: Path) -> None:
-    """All of one target; raises PlatformError."""
+    """Run everything for one target; raises PlatformError."""
     target = TARGETS[name]
     begun = time.monotonic()
     place = made(name, target, wheel, OUT / name)
@@ -89,11 +89,11 @@ def attempt(name: str, wheel: Path) -> None:
 
 
 def copy_checkout(target: Path) -> None:
-    """Copy what git knows here: the tests, and what they read."""
+    """Copy the files that git knows here: the tests, and the data that they read."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z"]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():  # and not removed since
+        if (ROOT / name).is_file():  # and not removed since then
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
 
@@ -106,7 +106,7 @@ def tested(place: Place, tests: tuple[str, ...]) -> None:
 
 
 def served(place: Place) -> None:
-    """Start a server there, ask it from here, stop it."""
+    """Start a server there, call it from here, stop it."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Every kind of forest that ydf trains: its answers, from the SavedModel, its folder and ONNX."""
+"""Every kind of forest that ydf trains: predictions from the SavedModel, its folder and ONNX."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def test_a_folder_of_ydf_has_its_trees_and_leaves(name: str) -> None:
     if "ydf" in io:
         y, wanted = forest.predict(features, rows), io["ydf"].reshape(rows, -1)
         if y.shape[1] == 2 and wanted.shape[1] == 1:
-            y = y[:, 1:]  # ydf tells the probability of the second class
+            y = y[:, 1:]  # ydf returns the probability of the second class
         np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
 
 
 def of_rows(io: dict[str, Any], columns: Any) -> tuple[Any, int]:
-    """The features as arrays, as the graph of a SavedModel makes them of its inputs."""
+    """The features as arrays, as a SavedModel's graph computes them from its inputs."""
     from pinnace.ops.trees.nodes import Features
 
     def named(index: int) -> Any:

@@ -1,4 +1,4 @@
-"""What JAX and Keras on JAX export: the answers of their own libraries, here and from ONNX."""
+"""Exports of JAX and of Keras on JAX: their own results, here and from ONNX."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.producers
 
 CORPUS = Path(os.environ.get("PINNACE_JAX", "nowhere"))
 NAMES = sorted(path.parent.name for path in CORPUS.glob("*/io.npz")) if CORPUS.is_dir() else []
-# Why a model does not become ONNX, in the words of the error.
+# Why a model cannot be exported to ONNX: a part of the error message.
 REFUSED = {
-    "jax_fourier": "differs by",  # an angle of pi is one of -pi where an imaginary part is -0
+    "jax_fourier": "differs by",  # an angle of pi becomes -pi if an imaginary part is -0
     "jax_halves": "unsupported type",
     "jax_linear_algebra": "ONNX has no factorization",
     **dict.fromkeys(
@@ -30,7 +30,7 @@ REFUSED = {
         ),
         r"Bitcast \(\d+ nodes?\): needs opset 26",
     ),
-    "keras_image": "NaN or infinite at other indices",  # of infinite inputs
+    "keras_image": "NaN or infinite at other indices",  # for infinite inputs
 }
 
 
@@ -76,7 +76,7 @@ def test_a_program_of_jax_export_answers_likewise(name: str, file: str) -> None:
     arrays = [tf.constant(value) for value in given.values()]
     if len(function.structured_input_signature[0]) < len(
         arrays
-    ):  # a module has no argument that is not used
+    ):  # a module has no unused arguments
         del arrays[1]
     found = function(*arrays).values()
     check({f"y{index}": value.numpy() for index, value in enumerate(found)}, wanted, name)
@@ -93,7 +93,7 @@ def test_an_exported_file_answers_likewise(name: str, tmp_path: Path) -> None:
     given, wanted = arrays_of(name)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     if any(one.name.startswith("state_in_") for one in session.get_inputs()):
-        return  # Keras assigns its variables as they were; the export compared the answers
+        return  # Keras assigns its variables unchanged; the export compared the results
     names = [one.name for one in session.get_outputs()]
     found = dict(zip(names, session.run(None, given), strict=True))
     check({key: found[key] for key in wanted}, wanted, name)

@@ -1,4 +1,4 @@
-"""What models of transformers answer: TensorFlow's words and numbers, here and from ONNX."""
+"""Models of transformers give TensorFlow's tokens and numbers, here and from ONNX."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FACTS = json.loads((CORPUS / "architectures.json").read_text()) if NAMES else {}
 
 
 def arrays_of(name: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """Signature -> inputs and answers."""
+    """Signature -> inputs and results."""
     found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     with np.load(CORPUS / name / "io.npz") as arrays:
         for key, value in arrays.items():
@@ -33,9 +33,9 @@ def arrays_of(name: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     return found
 
 
-# Whose seed is drawn from a state in each call, which an ONNX model does not have.
+# Their seed comes from a state in each call, which an ONNX model does not have.
 REFUSED = {("whisper", "sampled_all"): "RandomUniformInt"}
-# What needs a sample: one squeezes all axes that are one, and one takes masks that are not drawn.
+# Models that need a sample: one squeezes all axes of size 1, one takes masks that cannot be random.
 SAMPLED = {("funnel", "serving_default"), ("wav2vec2_classes", "serving_default")}
 SIGNATURES = [(name, signature) for name in NAMES for signature in arrays_of(name)]
 
@@ -49,7 +49,7 @@ def check(found: Any, wanted: dict[str, Any]) -> None:
             # Sums of float32 in another order: small numbers have the error of the large ones.
             atol = 1e-5 * max(1.0, float(np.abs(value).max(initial=0.0)))
             np.testing.assert_allclose(y, value, rtol=1e-4, atol=atol, err_msg=key)
-        else:  # words: all the same, drawn ones too
+        else:  # tokens: all equal, sampled ones too
             np.testing.assert_array_equal(y, value, err_msg=key)
 
 
@@ -64,10 +64,10 @@ def test_every_architecture_of_transformers_has_a_model() -> None:
     assert sorted({model for models in architectures.values() for model in models}) == NAMES
 
 
-# What transformers or TensorFlow itself refuses to make a SavedModel of, in its words.
-GRAPHS = "does not support Graph mode"  # `generate` of theirs runs in no function
+# Models of which transformers or TensorFlow cannot write a SavedModel, with its message.
+GRAPHS = "does not support Graph mode"  # their `generate` does not run in a function
 NOT_WRITTEN = {
-    "blip_beams": "too many values to unpack",  # beams do not reach its decoder
+    "blip_beams": "too many values to unpack",  # beam search fails in its decoder
     "flaubert_words": GRAPHS,
     "idefics_words": "does not match type int32",
     "led_words": GRAPHS,
@@ -77,7 +77,7 @@ NOT_WRITTEN = {
     "rag_words": "Using a symbolic",
     "roformer_words": "is not compatible with `.generate()`",
     "speech_to_text_words": GRAPHS,
-    "tapas_answers": "'tfp' is not defined",  # of TensorFlow Probability
+    "tapas_answers": "'tfp' is not defined",  # from TensorFlow Probability
     "transfo_xl_words": "The first argument to `Layer.call` must always be passed",
     "xlm_words": GRAPHS,
     "xlnet_words": GRAPHS,
@@ -115,7 +115,7 @@ def test_an_exported_file_answers_likewise(name: str, signature: str, tmp_path: 
     sample = given if (name, signature) in SAMPLED else None
     report = onnx.export(CORPUS / name / "model", path, signature=signature, sample=sample)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    # An output that is called like an input has another name in the file.
+    # An output with the name of an input has another name in the file.
     theirs = {after: before for before, after in report.output_names.items()}
     names = [theirs.get(one.name, one.name) for one in session.get_outputs()]
     check(dict(zip(names, session.run(None, given), strict=True)), wanted)

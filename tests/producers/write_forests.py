@@ -1,8 +1,9 @@
-"""Write forests of ydf with the answers of ydf and TensorFlow: `write_forests.py FOLDER`.
+"""Write forests of ydf with the predictions of ydf and TensorFlow: `write_forests.py FOLDER`.
 
-Runs where ydf, ydf-tf and TensorFlow are, and knows nothing of pinnace. Each FOLDER/NAME has
-`forest/`, as ydf saves it, `model/`, a SavedModel where ydf can write one, and `io.npz`: features
-as `in/NAME`, ydf's answer as `ydf`, TensorFlow's as `out/NAME`, the leaves as `leaves`.
+It runs where ydf, ydf-tf and TensorFlow are installed, and does not import pinnace. Each
+FOLDER/NAME has `forest/`, as ydf saves it, `model/`, a SavedModel if ydf can write one, and
+`io.npz`: features as `in/NAME`, ydf's predictions as `ydf`, TensorFlow's as `out/NAME`, the leaves
+as `leaves`.
 """
 
 import os
@@ -22,7 +23,7 @@ WORDS = np.array(["alder", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
 
 
 def features(rng: np.random.Generator, rows: int) -> dict[str, Any]:
-    """Features of every type, some of whose values are missing."""
+    """Features of every type, some with missing values."""
     found = {
         "f1": rng.normal(size=rows).astype("f4"),
         "f2": rng.normal(size=rows).astype("f4"),
@@ -37,7 +38,7 @@ def features(rng: np.random.Generator, rows: int) -> dict[str, Any]:
 
 
 def labels(rng: np.random.Generator, x: dict[str, Any]) -> dict[str, Any]:
-    """What can be learned of them."""
+    """Labels that can be learned from the features."""
     y = x["f1"] + 2 * np.nan_to_num(x["f2"]) + (x["c"] == "red") * 1.5 + x["b"] * (x["f3"] > 4)
     y += np.isnan(x["f2"]) * 1.0 + rng.normal(size=len(y)) * 0.2
     return {
@@ -132,7 +133,7 @@ KINDS: dict[str, tuple[Any, str, Any, dict[str, Any]]] = {
 
 
 def trained(name: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """A model, the columns it was trained on, and the features it is asked for."""
+    """A model, the columns on which it was trained, and the features for its predictions."""
     learner, label, task, more = KINDS[name]
     rng = np.random.default_rng(sum(map(ord, name)))
     columns = features(rng, ROWS)
@@ -150,7 +151,7 @@ def trained(name: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         known[label] = np.clip(np.round(known["number"]), 0, 4).astype("f4")
     if "uplift_treatment" in more:
         columns["treatment"] = rng.choice(["control", "given"], ROWS)
-        del columns["b"], asked["b"]  # not asked there
+        del columns["b"], asked["b"]  # not requested there
     if label:
         columns[label] = known[label]
         arguments["label"] = label
@@ -160,7 +161,7 @@ def trained(name: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
 
 
 def write(folder: Path, name: str) -> None:
-    """One model with its answers."""
+    """Write one model with its predictions."""
     model, columns, asked = trained(name)
     target = folder / name
     model.save(str(target / "forest"))
@@ -171,14 +172,14 @@ def write(folder: Path, name: str) -> None:
     }
     try:
         io["ydf"] = model.predict(asked)
-    except RuntimeError:  # ydf has no quick engine for it; TensorFlow's op takes the slow one
+    except RuntimeError:  # ydf has no fast engine for it; TensorFlow's op uses the slow one
         print(f"{name}: ydf does not predict")
-    # Labels, groups and treatments are asked for, and not looked at.
+    # Labels, groups and treatments are required, but not used.
     others = {key: columns[key][:ASKED] for key in columns if key not in asked}
     io["leaves"] = model.predict_leaves({**asked, **others})
     try:
         model.to_tensorflow_saved_model(str(target / "model"), mode="tf")
-    except Exception as error:  # what ydf cannot write is asked as a folder alone
+    except Exception as error:  # a model that ydf cannot write is only used as a folder
         print(f"{name}: no SavedModel: {str(error).splitlines()[0][:120]}")
     else:
         io |= answered(target / "model", asked)
@@ -187,7 +188,7 @@ def write(folder: Path, name: str) -> None:
 
 
 def answered(folder: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """TensorFlow's answers, and what it was given beside plain features."""
+    """TensorFlow's predictions, and its inputs that are not plain features."""
     serve = tf.saved_model.load(str(folder)).signatures["serving_default"]
     wanted = serve.structured_input_signature[1]
     given = {key: tf.constant(asked[key]) for key in wanted if key in asked}
@@ -201,7 +202,7 @@ def answered(folder: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts_of(serve: Any, value: Any) -> dict[str, Any]:
-    """A ragged value, as the signature takes it apart: its items and its row splits."""
+    """The components of a ragged value in a signature: its items and its row splits."""
     ragged = tf.ragged.constant(value, dtype=tf.string)
     names = {
         spec.dtype: key
@@ -212,7 +213,7 @@ def parts_of(serve: Any, value: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write all kinds, or those that are named."""
+    """Write all kinds, or the named ones."""
     ydf.verbose(0)
     folder = Path(sys.argv[1])
     for name in sys.argv[2:] or KINDS:

@@ -1,4 +1,4 @@
-"""Write SavedModels of JAX and of Keras on JAX, with the answers of their own libraries.
+"""Write SavedModels of JAX and of Keras on JAX, with the results of these libraries.
 
     KERAS_BACKEND=jax python write_jax.py FOLDER [--only NAME ...]
 
@@ -25,7 +25,7 @@ import tensorflow as tf
 from jax import export, lax
 from jax.experimental import jax2tf
 
-# Modules name source files: without the folders of this machine.
+# Modules contain names of source files: these must not have folders of this machine.
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
 RNG = np.random.default_rng(2026)
 
@@ -88,7 +88,7 @@ GATES = (weights(6, 16), weights(4, 16))
 
 
 def reducer(x: Any) -> Any:
-    """A region of its own: the longest pair."""
+    """A reduction with a custom region: the longest pair."""
     start = (jnp.float32(0), jnp.int32(0))
     places = lax.broadcasted_iota(jnp.int32, x.shape, 1)
 
@@ -289,7 +289,7 @@ def convolutions_backwards(x: Any) -> Any:
 
 
 def spread(x: Any) -> Any:
-    """Convolutions of images with gaps: transposed ones, gradients, and what is neither."""
+    """Convolutions of dilated images: transposed ones, gradients, and others."""
     transposed, wide = lax.conv_transpose, KERNEL.transpose(0, 1, 3, 2)
     row, volume = ("NWC", "WIO", "NWC"), ("NHWDC", "HWDIO", "NHWDC")
     deep = KERNEL[..., None, :, :].reshape(3, 3, 1, 3, 4)
@@ -311,7 +311,7 @@ def spread(x: Any) -> Any:
         *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((1, 2), (1, 2)), ((0, 2), (2, 1)))),
         *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((2, 4), (2, 3)), ((2, 5), (2, 2)))),
         *(conv(x, KERNEL, padding=pad, **gaps) for pad in (((3, 2), (2, 2)), ((-1, 2), (2, -1)))),
-        # What no gradient of TensorFlow is: with holes in the kernel, groups, or strides, too.
+        # Not gradients in TensorFlow: with a dilated kernel, groups, or strides, too.
         conv(x, KERNEL, padding=((2, 2), (3, 3)), rhs_dilation=(2, 1), **gaps),
         conv(x, DEEP, padding=((2, 2), (2, 2)), feature_group_count=3, **gaps),
         conv(x, KERNEL, window_strides=(2, 1), padding=((2, 2), (1, 1)), lhs_dilation=(2, 3)),
@@ -320,7 +320,7 @@ def spread(x: Any) -> Any:
 
 
 def taken(table: Any, i: Any) -> Any:
-    """Rows by their numbers: NaN, the nearest or any for what there is not; and lookalikes."""
+    """Rows by index: NaN, the nearest or any row if out of range; and similar gathers."""
     inside = (i >= 0) & (i <= 4)
     rows = table[jnp.clip(i, 0, 4)]
     picked = jnp.take(table, i, axis=0)
@@ -332,7 +332,7 @@ def taken(table: Any, i: Any) -> Any:
         jnp.take(table, i[:, :, None], axis=0),
         jnp.take(table, i[0, 0], axis=0),
         *(picked @ W1, jnp.take(table, i, axis=0, mode="clip") @ W1, table[i] @ W1),
-        # What only looks like it: other bounds, and a choice of another tensor.
+        # Similar gathers: other bounds, and a choice of another tensor.
         jnp.where(inside[..., None], table[jnp.clip(i, 0, 3)], jnp.nan),
         jnp.where((i >= 0)[..., None], rows, jnp.nan),
         jnp.where(((i >= 1) & (i <= 4))[..., None], rows, jnp.nan),
@@ -359,7 +359,7 @@ def pools(x: Any) -> Any:
 
 
 def averaged(x: Any) -> Any:
-    """Means over windows, with and without what is around counted; and what is none."""
+    """Means over windows, with and without the padding counted; and similar functions."""
 
     def total(y: Any, size: Any, step: Any, pad: Any) -> Any:
         return lax.reduce_window(y, 0.0, lax.add, size, step, pad)
@@ -395,7 +395,7 @@ def averaged(x: Any) -> Any:
             window_strides=two,
             padding=((0, 0), (1, 1), (1, 1), (0, 0)),
         ),
-        # Other counts, windows or padding than the sum's, and counts of something else.
+        # Counts with other windows or padding than the sum's, and counts of something else.
         *(total(x, two, two, "VALID") / 3, mean(x, three, two, ((0, 0), (1, 0), (0, 1), (0, 0)))),
         total(x, three, two, "SAME") / total(jnp.ones((1, *x.shape[1:3], 1)), two, two, "SAME"),
         mean(x, three, two, "SAME", jnp.full((1, *x.shape[1:3], 1), 2.0)),
@@ -434,7 +434,7 @@ def dynamic(x: Any) -> Any:
 
 
 def scans(x: Any) -> Any:
-    """Loops that count, rows of which are read and written; and some that only look like it."""
+    """Counting loops that read and write rows; and some that only look similar."""
     xs = jnp.swapaxes(x, 0, 1)
     n, zero = xs.shape[0], jnp.zeros(xs.shape[1:])
 
@@ -456,7 +456,7 @@ def scans(x: Any) -> Any:
         lax.scan(lambda c, r: (c + r[0], None), zero, (xs, xs * 2))[0],
         lax.scan(inner, zero, xs),
         lax.map(lambda row: row.sum(-1), xs),
-        # What is written is read, too; rows before and behind; from the end; every second.
+        # Written arrays are read, too; rows before and after; from the end; every second one.
         fori(0, n, lambda i, y: y.at[i].set(y[i] * 2 + i), xs),
         fori(1, n, lambda i, y: y.at[i].set(y[i - 1] + xs[i]), xs),
         fori(0, n, lambda i, y: y.at[i].set(at(xs, i + 1, 0, keepdims=False)), xs),
@@ -502,7 +502,7 @@ def gradient(x: Any) -> Any:
 
 
 def curves(x: Any) -> Any:
-    """Activations, each of which is one op of TensorFlow, and which is not."""
+    """Activations, each of which is one op of TensorFlow, and one that is not."""
     nn, special = jax.nn, jax.scipy.special
     return (
         *(nn.relu6(x), nn.sigmoid(x), nn.silu(x), nn.softplus(x), nn.log_sigmoid(x), nn.elu(x)),
@@ -537,7 +537,7 @@ SCALE, OFFSET = np.linspace(0.5, 1.5, 8, dtype="f"), np.linspace(-1, 1, 8, dtype
 
 
 def norms(x: Any) -> Any:
-    """As Flax and others write them: with the mean of squares, without, over groups."""
+    """Normalizations as in Flax and others: with the mean of squares, without it, over groups."""
 
     def normal(x: Any, axes: Any, fast: bool) -> Any:
         mean = x.mean(axes)
@@ -562,7 +562,7 @@ HEADS = [np.sin(np.arange(192, dtype="f") * k).reshape(8, 4, 6) for k in (1, 2, 
 
 
 def heads(x: Any, mask: Any) -> Any:
-    """Attention as JAX and Keras have it, as Flax writes it, and with fewer keys than queries."""
+    """Attention as in JAX and Keras, as in Flax, and with fewer keys than queries."""
     q, k, v = (jnp.einsum("btd,dnh->btnh", x, one) for one in HEADS)
     seen = mask[:, None, None, :]
     scores = jnp.einsum("...qhd,...khd->...hqk", q / np.float32(6**0.5), k)
@@ -579,7 +579,7 @@ def heads(x: Any, mask: Any) -> Any:
 
 
 def counted(x: Any) -> Any:
-    """Loops with several states, backwards, inside of others, and over whole numbers."""
+    """Loops with several states, backwards, nested, and over integers."""
     xs = jnp.swapaxes(x, 0, 1)
     n, zero, three = xs.shape[0], jnp.zeros(xs.shape[1:]), jnp.int32(3)
 
@@ -614,7 +614,7 @@ PROJECTED = [weights(6, 9), weights(6, 4), weights(9, 9), draw(9)]
 
 
 def projected(x: Any) -> Any:
-    """Loops over products of rows with weights: small ones, large ones, and other readers."""
+    """Loops over products of rows with weights: small ones, large ones, and with other readers."""
     wide, narrow, state, bias = PROJECTED
     large = jnp.tile(wide, (1, 304))
 
@@ -635,7 +635,7 @@ def projected(x: Any) -> Any:
         *(scan(turned(x @ wide + bias, 0, 1)), scan(turned(x @ wide, 0, 1), reverse=True)),
         *(scan(turned(x, 0, 1) @ wide + bias), scan(bias + turned(x @ wide, 0, 1))),
         scan(turned(x @ wide + bias, 0, 1), lambda y, c: y * jnp.sin(y) + c),
-        # Too large, narrower than the rows, changed, or two rows, or all, in an iteration.
+        # Too large, narrower than the rows, changed, or two rows or all of them in an iteration.
         scan(turned(x @ large, 0, 1)),
         scan(turned(x @ narrow, 0, 1), lambda y, c: c + y.sum(1, keepdims=True)),
         scan(jnp.tanh(turned(x @ wide + bias, 0, 1))),
@@ -648,7 +648,7 @@ def projected(x: Any) -> Any:
 
 
 def last_rows(x: Any) -> Any:
-    """The last of the rows of a scan, which may be its state; and others that are not."""
+    """The last row of a scan, which may be its state; and similar ones."""
     xs, flip = jnp.swapaxes(x, 0, 1), jnp.flip
 
     def rows(way: Any = None, **options: Any) -> Any:
@@ -671,7 +671,7 @@ def last_rows(x: Any) -> Any:
         *(rows(lambda *both: both[1][1])[-1], rows(lambda c, _, row: (row, c[0]))[1][-1]),
         rows(lambda c, _, row: jnp.where(row > 0, jnp.tanh(c[0] + row), c[0]))[-1],
         jnp.where(~(x[:, 0] > 0), x[:, 1], x[:, 2]),
-        # Another row, none of the states, the state before, and other orders.
+        # Another row, not a state, the previous state, and other orders.
         *(rows()[-2], rows()[3:], rows(reverse=True)[-1], flip(rows(), 0)[-1], again[-1]),
         rows(lambda *both: both[1][0] * 2)[-1],
         rows(lambda *both: both[0][0])[-1],
@@ -681,7 +681,7 @@ def last_rows(x: Any) -> Any:
 
 
 BATCH = "b, ..."
-# Numbers of rows, of which there are five.
+# Indices of rows, of which there are five.
 OUTSIDE = np.array([[0, 4, 5, -1, -5, -6], [2, 3, 1, 100, -100, 4]], np.int32)
 # name -> function, inputs, polymorphic shapes (None: all sizes are known).
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
@@ -756,7 +756,7 @@ L = keras.layers
 
 
 def block() -> Any:
-    """Of a vision transformer: attention and two dense layers, each behind a norm."""
+    """A vision transformer's block: attention and two dense layers, each after a norm."""
     x = inputs = keras.Input((9, 12))
     y = L.LayerNormalization()(x)
     x = x + L.MultiHeadAttention(3, 4)(y, y)
@@ -877,7 +877,7 @@ def write_layers(folder: Path, name: str) -> None:
     keras.utils.set_random_seed(7)
     shape, layers = LAYERS[name]
     model = keras.Sequential([keras.Input(shape, name="x"), *layers])
-    for variable in model.variables:  # moving means of zeros would hide half of a normalisation
+    for variable in model.variables:  # moving means of zero would hide half of a normalisation
         if variable.dtype == "float32":
             change = RNG.random(variable.shape).astype("float32") * 0.2
             variable.assign(np.asarray(variable) + change)

@@ -1,10 +1,10 @@
-"""Write models of transformers with their answers: `write_transformers.py FOLDER [NAME ...]`.
+"""Write models of transformers with their results: `write_transformers.py FOLDER [NAME ...]`.
 
-Runs where transformers, tf_keras and TensorFlow are, and knows nothing of pinnace. Each FOLDER/NAME
-has `model/`, a SavedModel, and `io.npz`: inputs as `SIGNATURE/in/NAME`, TensorFlow's answers as
-`SIGNATURE/out/NAME`. Architectures are the real ones, their sizes small and their weights drawn.
-FOLDER/architectures.json tells all architectures that transformers has for TensorFlow with the
-models here that are of them, and what transformers or TensorFlow refuses to write.
+It runs where transformers, tf_keras and TensorFlow are installed, and does not import pinnace. Each
+FOLDER/NAME has `model/`, a SavedModel, and `io.npz`: inputs as `SIGNATURE/in/NAME`, TensorFlow's
+results as `SIGNATURE/out/NAME`. Architectures are the real ones, with small sizes and random
+weights. FOLDER/architectures.json lists all architectures that transformers has for TensorFlow with
+their models here, and those that transformers or TensorFlow cannot write.
 """
 
 import json
@@ -36,7 +36,7 @@ def write_one(folder: Path, name: str, one: Any) -> None:
 
 
 def write(asked: tuple[Path, str]) -> tuple[str, str | None]:
-    """A name, and the words of a refusal."""
+    """Write one model; returns its name, and the message of a refusal."""
     folder, name = asked
     started = time.monotonic()
     if name in REFUSALS:
@@ -50,7 +50,7 @@ def refusal(folder: Path, name: str) -> str:
     one, reason = REFUSALS[name]
     try:
         write_one(folder, name, one)
-    except Exception as error:  # whatever it is, its words are compared
+    except Exception as error:  # whatever it is, its message is compared
         shutil.rmtree(folder / name)
         words = f"{type(error).__name__}: {error}"
         if reason not in words:
@@ -63,7 +63,7 @@ def architectures() -> dict[str, list[str]]:
     """The folders of transformers that have a module for TensorFlow -> the models here."""
     modules = Path(hf.__file__).parent.glob("models/**/modeling_tf_*.py")
     found: dict[str, list[str]] = {path.parent.name: [] for path in modules}
-    del found["auto"]  # finds a class of the others by a name
+    del found["auto"]  # finds a class of the other models by name
     for name, one in MODELS.items():
         found[one.kind.__module__.split(".")[-2]].append(name)
     return found

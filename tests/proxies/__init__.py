@@ -1,1 +1,1 @@
-"""What a proxy and the server could read differently, sent through real ones."""
+"""Requests that a proxy and the server could parse differently, sent through real proxies."""

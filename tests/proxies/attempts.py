@@ -1,4 +1,4 @@
-"""Bytes that one reader of HTTP may take for one request, and another for two."""
+"""Bytes that one HTTP parser may take for one request, and another for two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FORBIDDEN = b"/v1/models/victim:predict"
 _ROWS = b'{"instances": [4.0]}'
 _HEAD = b"POST %b HTTP/1.1\r\nHost: a\r\n" % ALLOWED
 
-# A request that is to be executed; and the beginning of one that is to swallow what comes next.
+# A request that is to be executed, and the start of one that is to swallow the following bytes.
 SMUGGLED = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (
     FORBIDDEN,
     len(_ROWS),
@@ -17,7 +17,8 @@ SMUGGLED = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (
 )
 SWALLOWING = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n" % FORBIDDEN
 TAILS = {"whole": SMUGGLED, "swallowing": SWALLOWING}
-# So much before it that it is read by itself, behind empty lines, which readers pass over.
+# The number of bytes before it that makes it a separate read, after empty lines, which parsers
+# skip.
 _LATE = {"late": b"\r\n" * 10000 + SMUGGLED, "late and swallowing": b"\r\n" * 40000 + SWALLOWING}
 
 _ENCODINGS = [
@@ -236,5 +237,5 @@ def _bodies() -> dict[str, bytes]:
 
 
 def attempts() -> dict[str, bytes]:
-    """All of them, by what they are."""
+    """All attempts, by their description."""
     return {**_lengths_and_encodings(), **_chunks(), **_lines_and_targets(), **_bodies()}

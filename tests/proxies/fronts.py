@@ -1,4 +1,4 @@
-"""nginx and HAProxy before a server: one model is let through, and connections are shared."""
+"""nginx and HAProxy before a server: they let one model through, and share connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from attack.world import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# As nginx's documentation has it for connections that may be upgraded; one that is kept for all.
+# From nginx's documentation for connections that may be upgraded; and one that is kept for all
+# clients.
 _NGINX = """
 daemon off; master_process off; worker_processes 1; pid nginx.pid; error_log errors.log warn;
 events {{ worker_connections 256; }}
@@ -56,7 +57,7 @@ backend models
 
 
 def _program(name: str) -> tuple[str, dict[str, str]]:
-    """A proxy: as `make proxies` unpacked it, or the system's; and its environment."""
+    """A proxy's program, as unpacked by `make proxies` or from the system, and its environment."""
     folder = Path(os.environ.get("PINNACE_PROXIES", ""))
     unpacked = folder / "usr" / "sbin" / name
     if os.environ.get("PINNACE_PROXIES") and unpacked.exists():
@@ -95,12 +96,12 @@ def _running(
 
 @contextlib.contextmanager
 def nginx(folder: Path, server: int, buffering: str) -> Iterator[int]:
-    """nginx; its port.
+    """Run nginx; yields its port.
 
     Args:
         folder: for its files.
         server: port of the server behind it.
-        buffering: `on`, and it reads a body before it sends the request; or `off`.
+        buffering: `on` to read a whole body before the request is forwarded, or `off`.
     """
     program, environment = _program("nginx")
     home = folder / f"nginx_{buffering}"
@@ -114,7 +115,7 @@ def nginx(folder: Path, server: int, buffering: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def haproxy(folder: Path, server: int) -> Iterator[int]:
-    """HAProxy; its port.
+    """Run HAProxy; yields its port.
 
     Args:
         folder: for its files.

@@ -1,11 +1,11 @@
-"""`make proxies`: requests smuggled past nginx and HAProxy, and to the server alone.
+"""`make proxies`: request smuggling through nginx and HAProxy, and to the server alone.
 
     python -m proxies.run [--only TEXT] [--plain]
 
-A proxy lets one model through and shares its connections. Attackers send what it and the server
-could take for different numbers of requests. Nothing is smuggled if the model that is forbidden
-never answers, as the server's own log says, and if each next client, on the same connection to the
-server, gets the answer to what it asked. Everything listens on 127.0.0.1 and ends by itself.
+A proxy lets one model through and shares its connections. Attackers send bytes that it and the
+server could parse as different numbers of requests. Nothing is smuggled if the server's own log has
+no request for the forbidden model, and every next client, on the same connection to the server,
+gets the response to its own request. Everything listens on 127.0.0.1 and ends by itself.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from attack.world import SERVE, World, save_models, world
 from proxies.attempts import ALLOWED, FORBIDDEN, attempts
 from proxies.fronts import haproxy, nginx
 
-_SILENCE_S = 0.1  # after which an attacker leaves
+_SILENCE_S = 0.1  # seconds after which an attacker disconnects
 _PLAIN = f"import sys; sys.modules['pinnace.serving.fast'] = None; {SERVE}"
 
 
 def sent(port: int, parts: list[bytes]) -> bytes:
-    """What comes back until nothing comes for a moment."""
+    """The bytes that come back, until none come for a moment."""
     found = b""
     with socket.create_connection(("127.0.0.1", port), 5) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -49,7 +49,7 @@ def sent(port: int, parts: list[bytes]) -> bytes:
 
 
 def asks(port: int, number: int) -> str:
-    """What is wrong with the answer that another client gets; empty if nothing is."""
+    """The problem with the response that another client gets; empty if there is none."""
     body = b'{"instances": [%d.0]}' % number
     text = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (
         ALLOWED,
@@ -70,10 +70,10 @@ def asks(port: int, number: int) -> str:
 
 
 class Log:
-    """The server's access log: which requests it took to be sent.
+    """The server's access log: the requests that it parsed.
 
     Args:
-        path: of the file.
+        path: the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,7 @@ class Log:
         self._read = 0
 
     def forbidden(self) -> list[str]:
-        """Requests for the forbidden model since the last look."""
+        """Requests for the forbidden model since the last call."""
         with self._path.open("rb") as file:
             file.seek(self._read)
             data = file.read()
@@ -95,7 +95,7 @@ class Log:
         ]
 
     def settled(self, seconds: float = 2.0) -> list[str]:
-        """The same, once lines that are on their way are there."""
+        """The same, after pending lines have been written."""
         found = self.forbidden()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -105,13 +105,13 @@ class Log:
 
 
 def tried(port: int, texts: dict[str, bytes], log: Log, *, is_direct: bool) -> list[str]:
-    """Send everything, each in one piece and in two; what was smuggled.
+    """Send every text, in one piece and in two; returns what was smuggled.
 
     Args:
-        port: of a proxy, or of the server.
-        texts: what to send, by name.
-        log: of the server.
-        is_direct: whether an answer of the other model is one that was asked for.
+        port: the port of a proxy, or of the server.
+        texts: bytes to send, by name.
+        log: the server's access log.
+        is_direct: whether a response of the forbidden model was requested.
     """
     problems: list[str] = []
     statuses: Counter[str] = Counter()
@@ -136,7 +136,7 @@ def tried(port: int, texts: dict[str, bytes], log: Log, *, is_direct: bool) -> l
 
 
 def in_bodies(port: int, texts: dict[str, bytes], log: Log) -> list[str]:
-    """Send the server alone what has one request by its framing: it takes no part for another."""
+    """Send the server alone bodies that contain a request: none is parsed as a second request."""
     kept = {
         name: text
         for name, text in texts.items()
@@ -156,7 +156,7 @@ def in_bodies(port: int, texts: dict[str, bytes], log: Log) -> list[str]:
 
 
 def attacked(one: World, folder: Path, log: Log, texts: dict[str, bytes]) -> list[str]:
-    """Every front of a server, one after the other; what was smuggled."""
+    """Attack every front end of a server; returns what was smuggled."""
     problems: list[str] = []
 
     def report(name: str, found: list[str]) -> None:
@@ -181,7 +181,7 @@ def main() -> int:
     """Attack, and print what was smuggled.
 
     Returns:
-        1 if anything was.
+        1 if anything was smuggled.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="attempts whose names have this in them")

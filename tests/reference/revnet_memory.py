@@ -1,7 +1,6 @@
-"""Prints the peaks of memory of RevNet's gradients, eagerly or in functions, by depth.
+"""Prints the peak memory of RevNet's gradients, eagerly or in functions, by depth.
 
-A process of its own, with nothing compiled: the thread that compiles kernels takes memory, and
-kernels take less of it than the plan, from whatever moment they are ready.
+It is a separate process without compiled kernels, since these need less memory than the plan.
 """
 
 import json
@@ -19,7 +18,7 @@ import revnet
 
 
 def peak_bytes(work: Any) -> int:
-    """The most that a run takes, once there are variables and caches."""
+    """Peak memory of a run, after variables and caches were created."""
     work()
     peaks = []
     for _ in range(3):
@@ -33,18 +32,18 @@ def peak_bytes(work: Any) -> int:
 
 
 def kept_bytes(work: Any) -> int:
-    """What the plan of a function keeps for its intermediate results from run to run."""
+    """The memory that the plan of a function keeps for intermediate results between runs."""
     if not isinstance(work, Function):
         return 0
     plan = plan_of(work.get_concrete_function().graph)
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     spare = [workspace for one in prepared for workspace in one.spare]
-    assert len(spare) <= 1  # runs are one after the other
+    assert len(spare) <= 1  # runs are sequential
     return sum(buffer.nbytes for workspace in spare for buffer in workspace.buffers)
 
 
 def peaks_of(blocks: int, wrap: Any) -> tuple[int, int]:
-    """Of gradients that rebuild the inputs, and of plain backpropagation."""
+    """Peaks of gradients that reconstruct the inputs, and of plain backpropagation."""
     tf.keras.utils.set_random_seed(0)
     model = revnet.RevNet(revnet.Hyperparameters(filters=(4,), blocks=blocks))
     x = tf.random.normal((8, 32, 32, 3))

@@ -1,4 +1,4 @@
-"""What the guide "Effective TensorFlow 2" says and shows, claim by claim."""
+"""The statements and programs of the guide "Effective TensorFlow 2", claim by claim."""
 
 import gc
 import importlib.util
@@ -274,7 +274,7 @@ def test_the_second_head_leaves_the_trunk_alone_and_the_trunk_is_published(tmp_p
     scores, untouched, same = example("transfer_learning").main(epochs=2, output_path=path)
     assert untouched
     assert same
-    # Of ten and of two classes: far above guessing.
+    # With ten and with two classes, this is far above chance.
     assert scores["digits"] > 0.7
     assert scores["above four"] > 0.7
 
@@ -362,7 +362,7 @@ def test_the_training_loop_writes_averages_of_ten_steps(tmp_path) -> None:
     written = scalars(tmp_path / "train")
     assert [(tag, step) for tag, step, _ in written] == [("loss", 10), ("loss", 20), ("loss", 30)]
     values = [value for _, _, value in written]
-    assert values == sorted(values, reverse=True)  # it learns, and averages do not pile up
+    assert values == sorted(values, reverse=True)  # it learns, and averages do not accumulate
     assert [(tag, step) for tag, step, _ in scalars(tmp_path / "test")] == [("loss", 30)]
 
 
@@ -401,7 +401,7 @@ def test_pdb_stops_inside(argument: str, line: str, printed: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert f"-> {line}" in done.stdout
-    # In the listing the arrow stands before the same line, which is the next to run.
+    # In the listing, the arrow is before the same line, which runs next.
     listed = [text for text in done.stdout.splitlines() if "->\t" in text]
     assert [text.split("\t")[1].strip() for text in listed] == [line]
     assert printed in done.stdout

@@ -1,4 +1,4 @@
-"""What the article "RevNet with eager execution" says and shows, claim by claim."""
+"""The statements and programs of the article "RevNet with eager execution", claim by claim."""
 
 import importlib
 import json
@@ -147,7 +147,7 @@ def test_memory_grows_with_depth_for_plain_backprop_only(how: str) -> None:
 
 
 def trained(revnet, records, files, steps, functions, checkpoint=None):
-    """Train; gives the losses, the model, and the checkpoint's object."""
+    """Train; returns the losses, the model, and the checkpoint's object."""
     tf.keras.utils.set_random_seed(0)
     model = revnet.RevNet(revnet.Hyperparameters((4, 8), 1))
     learning_rate = tf.Variable(0.05, trainable=False)
@@ -215,7 +215,7 @@ def test_records_are_read_repeated_parsed_and_batched(records, files) -> None:
 
 
 def published_model_fn(revnet, learning_rate=0.05, momentum=0.9, wrap=lambda optimizer: optimizer):
-    """The model function as the article prints it; the optimizer by its present name."""
+    """The model function as in the article, with the optimizer's current name."""
 
     def model_fn(features, labels, mode, params):
         model = revnet.RevNet(params["hyperparameters"])
@@ -276,8 +276,8 @@ def test_a_tpu_estimator_with_cross_shards_trains_the_same_on_the_processor(
     found = weights_after(shards, records, files, 3)
     assert found.keys() == expected.keys()
     for name, value in expected.items():
-        # Kernels that become ready during one of the two add in another order: in three steps that
-        # moves sums of some hundred terms by a few units in the last place of the largest ones.
+        # Kernels sum in another order than the plan: over three steps, sums of some hundred terms
+        # change by a few units in the last place of the largest ones.
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
 
 

@@ -1,4 +1,4 @@
-"""What the article on `tf.function` (iThome, day 18) says and shows, claim by claim."""
+"""The statements and programs of the article on `tf.function` (iThome, day 18), claim by claim."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
-"""Programs after public reports of users: each exits with 0 where what it gives is right.
+"""Programs based on public reports of users: each exits with 0 if its results are right.
 
-Each begins with its area, the report it follows, what it does and what is right. It runs with
-TensorFlow, too: `TF_MODULE=tensorflow python cases/NAME.py`; many of them fail there.
+Each starts with its area, the report, a description and the right result. It also runs with
+TensorFlow: `TF_MODULE=tensorflow python cases/NAME.py`; many of them fail there.
 """
 
 import os
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 CASES = Path(__file__).with_name("cases")
-# Those without a number are what several of them import.
+# Files without a number are imported by several programs.
 NAMES = sorted(path.stem for path in CASES.glob("[a-z][0-9][0-9]_*.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reported_program_gives_what_is_right(name: str, tmp_path: Path) -> None:
-    # Once more as a user has it: another process, an empty folder, this interpreter.
+    # As a user would run it: another process, an empty folder, this interpreter.
     done = subprocess.run(
         [sys.executable, str(CASES / f"{name}.py")],
         cwd=tmp_path,

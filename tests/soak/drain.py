@@ -1,13 +1,13 @@
 """`make drain-test`: servers are replaced one by one under load, and no request fails.
 
-What Kubernetes does, on one machine: clients know one address, behind which connections go to the
-servers that are ready, as kube-proxy has it; a server gets SIGTERM, and for a while after it is no
-longer ready still gets connections, for endpoints are late. Eight HTTP clients on kept connections
-and three gRPC clients ask without a pause and try nothing again that a server saw, and check each
-answer.
+This simulates Kubernetes on one machine: clients know one address, which forwards connections to
+ready servers, like kube-proxy; a server gets SIGTERM, and still gets connections for a while after
+it is no longer ready, since endpoints are updated late. Eight HTTP clients with keep-alive and
+three gRPC clients send requests without pause, do not retry any that reached a server, and check
+each response.
 
-It is done for both fronts, for several workers, and with TLS. `--drain_s 0` shows what happens
-without draining: requests fail.
+It runs for both front ends, with several workers, and with TLS. `--drain_s 0` shows the effect of
+not draining: requests fail.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Once = Callable[[], None]
 
 ROWS = 4
-_LATE_S = 0.6  # from a server that is not ready to the last connection that it gets
+_LATE_S = 0.6  # seconds from when a server is not ready to the last connection that it gets
 _LOOK_S = 0.2
 _TIMEOUT_S = 30
 _PLAIN = (
@@ -59,7 +59,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 class Scale(tf.Module):
-    """y = x * version: an answer tells which server gave it."""
+    """y = x * version, so that a response identifies its server."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -72,12 +72,12 @@ class Scale(tf.Module):
 
 @dataclass
 class Tally:
-    """What the clients saw.
+    """The results of the clients.
 
     Attributes:
-        good: answers, by kind of client.
-        last: when each server was last heard of, on `time.monotonic`'s clock.
-        failures: requests that were not answered, or wrongly.
+        good: number of responses, by kind of client.
+        last: time of each server's last response, by `time.monotonic`.
+        failures: requests without a response, or with a wrong one.
     """
 
     good: Counter[str] = field(default_factory=Counter)
@@ -86,7 +86,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answered(self, kind: str, version: int) -> None:
-        """Count an answer."""
+        """Count a response."""
         with self.lock:
             self.good[kind] += 1
             self.last[version] = time.monotonic()
@@ -98,13 +98,13 @@ class Tally:
 
 
 class Server:
-    """A server process with its own model: version N multiplies by N.
+    """A server process with a separate model: version N multiplies by N.
 
     Args:
-        folder: that has the models `N/1..`.
-        number: of the server, and of its version.
+        folder: contains the models `N/1..`.
+        number: number of the server, and of its version.
         variant: one of `VARIANTS`.
-        drain_s: as the flag; None gives none.
+        drain_s: value of the flag; None omits it.
     """
 
     def __init__(self, folder: Path, number: int, variant: str, drain_s: float) -> None:
@@ -129,7 +129,7 @@ class Server:
         )
 
     def is_ready(self) -> bool:
-        """Whether it says so."""
+        """Whether it reports that it is ready."""
         connection = _connection(self.http_port, self._tls)
         try:
             connection.request("GET", "/readyz")
@@ -140,7 +140,7 @@ class Server:
             connection.close()
 
     def wait_until_ready(self) -> None:
-        """Return when it is.
+        """Wait until the server is ready.
 
         Raises:
             RuntimeError: it ended, or took too long.
@@ -153,13 +153,13 @@ class Server:
         raise RuntimeError(f"server {self.number} did not start:\n{self.log()}")
 
     def log(self) -> str:
-        """What it printed."""
+        """The output of the server."""
         self._log.flush()
         self._log.seek(0)
         return self._log.read()
 
     def close(self) -> None:
-        """Kill it if it is still there."""
+        """Kill the server if it is still running."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -167,10 +167,10 @@ class Server:
 
 
 class Balancer:
-    """Two ports whose connections go to servers that are ready, or were so a moment ago."""
+    """Two ports whose connections go to servers that are, or recently were, ready."""
 
     def __init__(self) -> None:
-        self._servers: dict[Server, float] = {}  # and until when they get connections
+        self._servers: dict[Server, float] = {}  # and the time until which they get connections
         self._turn = 0
         self.http_port = self.grpc_port = 0
         opened = threading.Event()
@@ -179,12 +179,12 @@ class Balancer:
         opened.wait()
 
     def add(self, server: Server) -> None:
-        """Let a server that is ready have connections."""
+        """Start to forward connections to a ready server."""
         self._servers[server] = float("inf")
         asyncio.run_coroutine_threadsafe(self._look(server), self._loop)
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._loop.call_soon_threadsafe(self._is_over.set)
         self._thread.join()
 
@@ -208,7 +208,7 @@ class Balancer:
         await self._is_over.wait()
 
     async def _look(self, server: Server) -> None:
-        # Each by itself: a worker that is new, and busy with its start, answers late.
+        # Each separately, since a new worker that is busy with its start responds late.
         while await asyncio.to_thread(server.is_ready):
             await asyncio.sleep(_LOOK_S)
         self._servers[server] = time.monotonic() + _LATE_S
@@ -226,7 +226,7 @@ class Balancer:
             back, forth = await asyncio.open_connection("127.0.0.1", port)
             await asyncio.gather(_pump(reader, forth), _pump(back, writer))
         except (OSError, asyncio.CancelledError):
-            pass  # its client sees that nobody is there; or all is over
+            pass  # its client sees a closed connection; or the test has ended
         finally:
             writer.close()
 
@@ -246,7 +246,7 @@ def _connection(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnec
 
 
 def json_client(balancer: Balancer, tls: ssl.SSLContext | None, tell: Tell) -> Once:
-    """Asks in JSON on one connection, as long as the server keeps it."""
+    """Sends JSON requests on one connection, as long as the server keeps it open."""
     x = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
     body = json.dumps({"instances": x.tolist()})
     connection = _connection(balancer.http_port, tls)
@@ -265,7 +265,7 @@ def json_client(balancer: Balancer, tls: ssl.SSLContext | None, tell: Tell) -> O
 
 
 def metadata_client(balancer: Balancer, tls: ssl.SSLContext | None, tell: Tell) -> Once:
-    """Asks for metadata: a route of the application, never of the hot front."""
+    """Requests metadata: a route of the application, never of the hot front end."""
     connection = _connection(balancer.http_port, tls)
 
     def once() -> None:
@@ -279,7 +279,7 @@ def metadata_client(balancer: Balancer, tls: ssl.SSLContext | None, tell: Tell) 
 
 
 def grpc_client(balancer: Balancer, certificate: bytes | None, tell: Tell) -> Once:
-    """Asks over gRPC, on a channel of its own."""
+    """Sends gRPC requests on a separate channel."""
     import grpc
 
     from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
@@ -290,8 +290,8 @@ def grpc_client(balancer: Balancer, certificate: bytes | None, tell: Tell) -> On
     request.model_spec.name = "m"
     request.inputs["x"].CopyFrom(encode_tensor(x))
     data = request.SerializeToString()
-    # No policy to try again. What a server never saw, as it had just sent GOAWAY, any client of
-    # gRPC's sends to the next one by itself.
+    # No retry policy. Every gRPC client resends requests that a server never saw, because it had
+    # just sent GOAWAY, to the next one by itself.
     options = [("grpc.use_local_subchannel_pool", 1)]
     address = f"localhost:{balancer.grpc_port}"
     if certificate is None:
@@ -313,7 +313,7 @@ def grpc_client(balancer: Balancer, certificate: bytes | None, tell: Tell) -> On
 
 @contextlib.contextmanager
 def clients(balancer: Balancer, folder: Path, variant: str, tally: Tally) -> Iterator[None]:
-    """Eight HTTP clients and three of gRPC ask during this context."""
+    """Eight HTTP clients and three gRPC clients send requests during this context."""
     tls = _client_tls(folder) if variant == "tls" else None
     certificate = (folder / "server.pem").read_bytes() if variant == "tls" else None
     asks = [json_client(balancer, tls, tally.answered) for _ in range(6)]
@@ -341,7 +341,7 @@ def clients(balancer: Balancer, folder: Path, variant: str, tally: Tally) -> Ite
 
 
 def replace(folder: Path, variant: str, drain_s: float, times: int) -> list[str]:
-    """Replace a server so often under load; what went wrong."""
+    """Replace a server this often under load; returns the failures."""
     tally, wrong = Tally(), []
     balancer = Balancer()
     server = Server(folder, 1, variant, drain_s)
@@ -384,7 +384,7 @@ def replace(folder: Path, variant: str, drain_s: float, times: int) -> list[str]
 
 
 def main() -> int:
-    """Run it, print what happened; 1 if a request failed."""
+    """Run the test and print the results; returns 1 if a request failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drain_s", type=float, default=5.0)
     parser.add_argument("--times", type=int, default=3, help="servers replaced, of each variant")
@@ -418,7 +418,7 @@ def _free_port() -> int:
 
 
 def _write_certificate(folder: Path) -> bool:
-    """A certificate of `localhost` and its key; whether there is a program that makes them."""
+    """Write a certificate for `localhost` and its key; False without a program for this."""
     program = shutil.which("openssl")
     if program is None:
         return False

@@ -1,9 +1,9 @@
 """`make soak`: a server under mixed load for a long time, reloaded often, with faults injected.
 
-Good clients (JSON, raw tensors, gRPC) ask two models all the time and check every answer; beside
-them versions come and go, broken ones too, and bad clients send garbage, leave, or stall. At the
-end no request of a good client may have failed, and memory may have grown by less than 2 % from
-the time when everything was warm.
+Good clients (JSON, raw tensors, gRPC) call two models continuously and check every response;
+meanwhile versions are added and removed, broken ones too, and bad clients send garbage, disconnect,
+or stall. No request of a good client may fail, and memory may grow by less than 2 % after the
+warm-up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GROWTH = 0.02
 
 @dataclass
 class Tally:
-    """What the clients saw."""
+    """The results of the clients."""
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def good(self, kind: str, version: int) -> None:
-        """Count an answer."""
+        """Count a response."""
         with self.lock:
             self.counts[kind] += 1
             self.versions.add(version)
@@ -60,7 +60,7 @@ class Tally:
 
 
 class Scale(tf.Module):
-    """y = x * version: an answer tells which version gave it."""
+    """y = x * version, so that a response identifies its version."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Scale(tf.Module):
 
 
 def write_version(base: Path, version: int) -> None:
-    """A new version, complete before its name is a number."""
+    """Write a new version, which gets a number as its name when it is complete."""
     model = Scale(float(version))
     temporary = base.with_name(f"{base.name}.new")
     tf.saved_model.save(model, str(temporary), signatures=model.scale)
@@ -80,12 +80,12 @@ def write_version(base: Path, version: int) -> None:
 
 
 def check(values: np.ndarray, x: np.ndarray, version: int) -> None:
-    """The answer is that of the version which says it answered."""
+    """Check that the response is that of the version which it names."""
     np.testing.assert_array_equal(values, x * np.float32(version))
 
 
 def json_client(port: int, model: str, tally: Tally, stop: threading.Event) -> None:
-    """Asks in JSON on one connection."""
+    """Sends JSON requests on one connection."""
     x = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
     body = json.dumps({"instances": x.tolist()})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -104,7 +104,7 @@ def json_client(port: int, model: str, tally: Tally, stop: threading.Event) -> N
 
 
 def raw_client(port: int, model: str, tally: Tally, stop: threading.Event) -> None:
-    """Asks with raw tensors, each time on a new connection."""
+    """Sends raw tensors, each time on a new connection."""
     x = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
     tensor = {"name": "x", "shape": [ROWS, 16], "datatype": "FP32"}
     tensor["parameters"] = {"binary_data_size": x.nbytes}
@@ -128,7 +128,7 @@ def raw_client(port: int, model: str, tally: Tally, stop: threading.Event) -> No
 
 
 def grpc_client(port: int, model: str, tally: Tally, stop: threading.Event) -> None:
-    """Asks over gRPC."""
+    """Sends gRPC requests."""
     import grpc
 
     from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
@@ -152,7 +152,7 @@ def grpc_client(port: int, model: str, tally: Tally, stop: threading.Event) -> N
 
 
 def bad_client(port: int, tally: Tally, stop: threading.Event) -> None:
-    """Sends what no client should."""
+    """Sends invalid requests."""
     chosen = random.Random(1)
     path = b"POST /v1/models/fast:predict HTTP/1.1\r\nHost: a\r\nContent-Length: "
     garbage = [
@@ -179,7 +179,7 @@ def bad_client(port: int, tally: Tally, stop: threading.Event) -> None:
 
 
 def reload(base: Path, every_s: float, tally: Tally, stop: threading.Event) -> None:
-    """New versions come, old ones go, broken ones are there for a while."""
+    """Add new versions, remove old ones, and have broken ones for a while."""
     version = 1
     while not stop.wait(every_s):
         version += 1
@@ -197,7 +197,7 @@ def reload(base: Path, every_s: float, tally: Tally, stop: threading.Event) -> N
 def memory_mib(pid: int) -> float:
     """Resident memory of the server.
 
-    Not its proportional share: that is smaller while others have the same libraries open.
+    Not the proportional share, which is smaller while other processes use the same libraries.
     """
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     found = re.search(r"Rss:\s+(\d+)", text)
@@ -206,7 +206,7 @@ def memory_mib(pid: int) -> float:
 
 
 def main() -> int:
-    """Run it, print what happened; 1 if it should not have."""
+    """Run the test and print the results; returns 1 on a failure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     given = parser.parse_args()
@@ -217,7 +217,7 @@ def main() -> int:
 
 
 def soak(folder: Path, seconds: float, every_s: float) -> int:
-    """One run; the exit code."""
+    """Run once; returns the exit code."""
     for name in ("fast", "slow"):
         (folder / name).mkdir()
         write_version(folder / name, 1)
@@ -278,8 +278,8 @@ def report(
     code: int,
     log: Path,
 ) -> int:
-    """Print what happened; the exit code."""
-    # Half of the time warms caches; after it the lowest tenth of samples is what is held.
+    """Print the results; returns the exit code."""
+    # Half of the time warms caches; after it the lowest tenth of samples is the memory in use.
     half = [mib for passed, mib in samples if passed >= seconds / 2]
     third = max(1, len(half) // 3)
     begin, end = min(half[:third]), min(half[-third:])
@@ -316,7 +316,7 @@ def _wait_for_port(log: Path, server: subprocess.Popen[bytes]) -> int:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and server.poll() is None:
         found = re.search(r"Serving on http://[^:]+:(\d+)", log.read_text())
-        if found and _is_ready(int(found[1])):  # its gRPC port opens after HTTP's
+        if found and _is_ready(int(found[1])):  # its gRPC port opens after the HTTP port
             return int(found[1])
         time.sleep(0.05)
     raise RuntimeError(f"the server did not start:\n{log.read_text()}")

@@ -1,6 +1,6 @@
-"""`make threads`: eight threads and one loaded model, of changing shapes, while its forms change.
+"""`make threads`: eight threads call one loaded model with changing shapes, while its forms change.
 
-Every answer is compared with the plan's, computed beforehand. The tier is changed all the time:
+Every result is compared with the plan's, computed beforehand. The tier changes continuously:
 layouts, regions, small plans, loops and recurrences are made, compared, called and replaced while
 other threads run them.
 """
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODELS = ("keras_mlp", "keras_lstm", "keras_gru", "keras_cnn", "keras_transformer")
-# More shapes than a plan has places for; small ones are asked for more often.
+# More shapes than a plan has forms for; small ones are used more often.
 _ROWS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 20, 24)
 _TIERS = ("auto", "auto", "auto", "compiled", "plan", "eager")
-_FRESH_S = 2.0  # a model is loaded anew: its forms are made again
+_FRESH_S = 2.0  # the model is reloaded, so that its forms are made again
 
 
 @dataclass
 class Found:
-    """What the threads saw."""
+    """The results of the threads."""
 
     answers: int = 0
     models: int = 0
@@ -46,10 +46,10 @@ def storm(folder: Path, seconds: float, threads: int = 8, seed: int = 0) -> Foun
     """Run one model in several threads for some time.
 
     Args:
-        folder: of the SavedModel.
-        seconds: how long.
-        threads: how many.
-        seed: of the inputs and of what each thread asks for.
+        folder: folder of the SavedModel.
+        seconds: the duration.
+        threads: number of threads.
+        seed: seed of the inputs and of each thread's choices.
     """
     tier = config.settings.tier
     found = Found()
@@ -66,7 +66,7 @@ def storm(folder: Path, seconds: float, threads: int = 8, seed: int = 0) -> Foun
 
 
 def _cases(folder: Path, seed: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Feeds and what the plan gives for them."""
+    """Feeds, and the plan's results for them."""
     signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
     draw = np.random.default_rng(seed)
     specs = signature.structured_input_signature[1]
@@ -105,7 +105,7 @@ def _one_model(
             try:
                 got = signature.run_arrays(feeds)
                 for name, one in wanted.items():
-                    # Regions compute in another order; answers are of ordinary size.
+                    # Regions compute in another order; results are of ordinary size.
                     np.testing.assert_allclose(got[name], one, rtol=1e-4, atol=1e-5)
             except Exception as error:
                 found.wrong.append(f"thread {number}, call {count}, rows {_ROWS[case]}: {error}")
@@ -126,7 +126,7 @@ def _one_model(
 
 
 def main() -> int:
-    """All models in turn."""
+    """Run all models, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--threads", type=int, default=8)

@@ -1,4 +1,4 @@
-"""SavedModels whose graph is changed on purpose, so that no fingerprint fits any more."""
+"""SavedModels whose graph is changed on purpose, so that their fingerprint no longer matches."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from google.protobuf.message import Message
 
 
 def write_changed(file: Path, content: Message | bytes) -> None:
-    """Write a saved_model.pb anew; a fingerprint beside it, which is of the old one, goes."""
+    """Overwrite a saved_model.pb, and remove the fingerprint of the old one beside it."""
     data = content if isinstance(content, bytes) else content.SerializeToString()
     file.write_bytes(data)
     file.with_name("fingerprint.pb").unlink(missing_ok=True)

@@ -49,7 +49,7 @@ def pictures() -> Any:
 
 
 def write_files(folder: Path) -> None:
-    """Two folders of pictures, one with a folder in it, and what is no picture."""
+    """Write two folders of images, one with a subfolder, and files that are not images."""
     from PIL import Image
 
     for number, x in enumerate(pictures()):
@@ -163,7 +163,7 @@ def _batches(kind: Any, folder: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON: arrays as dtype, shape and bytes of float64."""
+    """A form for JSON: arrays as dtype, shape and bytes of float64."""
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     if isinstance(value, np.ndarray):
@@ -172,10 +172,10 @@ def _plain(value: Any) -> Any:
 
 
 def answers(image: Any, folder: Path) -> dict[str, Any]:
-    """Everything, by the name of what was asked."""
+    """All results by the name of their call."""
     kind = image.ImageDataGenerator
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rows without files, settings that settle others
+        warnings.simplefilter("ignore")  # rows without files, settings that override others
         found = {**_single(image, kind), **_batches(kind, folder)}
     return {name: _plain(value) for name, value in found.items()}
 
@@ -185,7 +185,7 @@ def _main() -> None:
     sys.path.append(packages)
     import scipy.ndimage
 
-    # Keras calls it by a place that newer SciPys do not have.
+    # Keras imports it from a module that newer SciPy versions do not have.
     scipy.ndimage.interpolation = scipy.ndimage
     from keras.src.legacy.preprocessing import (  # type: ignore[import-not-found, unused-ignore]
         image,

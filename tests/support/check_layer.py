@@ -1,4 +1,4 @@
-"""check_layer: what every layer must hold, in one call."""
+"""check_layer: the properties of every layer, checked in one call."""
 
 import json
 import re
@@ -32,20 +32,21 @@ def check_layer(
     high: float = 1.0,
     rtol: float = 1e-5,
 ) -> None:
-    """Hold a layer to all of this.
+    """Check the common properties of a layer.
 
-    The shapes it infers are those it gives; traced and eager calls agree; its gradient is the
-    finite difference; it is made again from its configuration; its weights can be read and written.
+    Its inferred shapes are the actual ones; traced and eager calls agree; its gradient is the
+    finite difference; it can be rebuilt from its configuration; its weights can be read and
+    written.
 
     Args:
-        layer: not yet built.
-        x: what it is called on: `"float32[?, 5]"`, an array, or a list of them.
+        layer: a layer that is not built yet.
+        x: its input: `"float32[?, 5]"`, an array, or a list of these.
         weights: the name of each weight, without the layer's, and its shape, in order.
-        reference: gives the expected output in float64 from the inputs and the weights.
-        training: what the layer is told.
-        gradient: whether there is one.
-        low: the smallest value drawn for `x`.
-        high: what the values drawn stay below.
+        reference: computes the expected output in float64 from the inputs and the weights.
+        training: the argument of the call.
+        gradient: whether the layer is differentiable.
+        low: lower bound of random values for `x`.
+        high: exclusive upper bound of random values.
         rtol: of comparisons with `reference`.
     """
     generator = np.random.default_rng(5)
@@ -145,7 +146,7 @@ def _check_round_trips(
 
 
 def _widened(config: Any) -> Any:
-    """A configuration with float64 everywhere, in the layers inside too."""
+    """A configuration with float64 everywhere, also in nested layers."""
     if isinstance(config, dict):
         wide = {key: _widened(value) for key, value in config.items()}
         return {**wide, "dtype": "float64"} if "dtype" in config else wide

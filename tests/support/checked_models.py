@@ -1,4 +1,4 @@
-"""What `tools/tf_check.py` finds of a model, by each of its ways into TensorFlow, for tests."""
+"""Results of `tools/tf_check.py` for a model, for each way to load it with TensorFlow."""
 
 import json
 from pathlib import Path
@@ -16,12 +16,12 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def failures(model: Path, arrays: Path, paths: str, python: str) -> dict[str, Any]:
-    """What did not go right, by path: nothing if TensorFlow loads the model and computes the same.
+    """Failures by path; empty if TensorFlow loads the model and computes the same results.
 
     Args:
-        model: its folder.
-        arrays: a file of inputs and of the outputs to expect.
-        paths: those of tf_check.py, with commas between.
+        model: folder of the model.
+        arrays: a file with inputs and expected outputs.
+        paths: those of tf_check.py, separated by commas.
         python: the interpreter that has TensorFlow.
     """
     found = {}

@@ -14,8 +14,8 @@ class Answer:
 
     Attributes:
         code: its exit code.
-        out: what it printed.
-        err: what it said of failures.
+        out: its stdout.
+        err: its stderr.
     """
 
     code: int

@@ -1,10 +1,10 @@
-"""The models that TensorFlow wrote, with how far answers may be off."""
+"""The models that TensorFlow wrote, with tolerances of their results."""
 
 from pathlib import Path
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "saved_models"
 
-# Largest difference that the order of additions may make.
+# Largest difference that another order of summation may cause.
 TOLERANCE = {
     "autograph_flow": 2e-6,
     "counter": 0.0,
@@ -32,7 +32,7 @@ TOLERANCE = {
     "words": 1e-6,
 }
 
-# What TFLite's converter has no kernel for, in TensorFlow's own copy of the model too.
+# Models for whose ops TFLite has no kernel, in TensorFlow's own copy of the model either.
 LITE_REFUSES = {
     "autograph_flow": "Case and lists of tensors of unknown length",
     "counter": "variables that a scatter changes",

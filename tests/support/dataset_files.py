@@ -1,4 +1,4 @@
-"""Small files in the formats of Keras's datasets, in a folder as Keras keeps them.
+"""Small files in the formats of Keras's datasets, in a folder like Keras's.
 
 Run as a program, they are loaded by `keras.datasets` of the running Python, which writes the
 results: `python dataset_files.py FOLDER ANSWERS`.
@@ -87,14 +87,14 @@ def _write_images(folder: Path, rng: np.random.Generator) -> None:
 def _texts(rng: np.random.Generator, count: int) -> np.ndarray[Any, Any]:
     found = np.empty(count, object)
     for i in range(count):
-        # Numbers of one byte, of two and of four, as pickles tell them apart.
+        # Numbers of one, two and four bytes, which pickles distinguish.
         words = rng.integers(1, 20, rng.integers(1, 9)).tolist()
         found[i] = [*words, 300, 70_000][: len(words) + (i % 3)]
     return found
 
 
 def idx(axes: int, content: np.ndarray[Any, Any]) -> bytes:
-    """An IDX file, before it is packed."""
+    """An IDX file, before compression."""
     return bytes([0, 0, 8, axes]) + struct.pack(f">{axes}I", *content.shape) + content.tobytes()
 
 
@@ -105,7 +105,7 @@ def _batch(rng: np.random.Generator, count: int, kinds: tuple[str, ...]) -> byte
 
 
 def pickled_by_python_2(entries: dict[str, Any]) -> bytes:
-    """A dict as the program wrote it that made CIFAR's files: protocol 2, texts are bytes."""
+    """A dict as pickled by the program that wrote CIFAR's files: protocol 2, texts are bytes."""
     return b"\x80\x02}q\x01(" + b"".join(_text(k) + _value(v) for k, v in entries.items()) + b"u."
 
 
@@ -146,7 +146,7 @@ def answers(datasets: Any) -> dict[str, Any]:
         for arguments in calls:
             (x, y), (x_test, y_test) = module.load_data(**arguments)
             if name == "cifar10" and len(x) == 50_000:
-                x, y = x[::10_000], y[::10_000]  # Keras: a batch of one is spread over its place
+                x, y = x[::10_000], y[::10_000]  # Keras: a batch of one is broadcast over its slot
             found[f"{name} {arguments}"] = [told(each) for each in (x, y, x_test, y_test)]
     for name in ("imdb", "reuters"):
         found[f"{name} words"] = getattr(datasets, name).get_word_index()
@@ -155,8 +155,8 @@ def answers(datasets: Any) -> dict[str, Any]:
 
 
 def told(array: Any) -> list[Any]:
-    """An array as JSON; arrays in it, and numbers of NumPy's, as lists and numbers."""
-    # The order in memory, as far as it can be seen: axes of one element have none.
+    """An array for JSON; nested arrays and NumPy scalars become lists and numbers."""
+    # The memory order, as far as it is observable: axes of size one have none.
     long = [axis for axis, size in enumerate(array.shape) if size > 1]
     strides = sorted(long, key=lambda axis: array.strides[axis])
     return [str(array.dtype), list(array.shape), strides, json.loads(json.dumps(array.tolist()))]
@@ -168,7 +168,7 @@ def _main() -> None:
     from keras import datasets  # type: ignore[import-not-found, unused-ignore]
     from keras.src.utils import file_utils  # type: ignore[import-not-found, unused-ignore]
 
-    # Made files have not the digests of Keras's.
+    # Generated files do not have the digests of Keras's.
     file_utils.validate_file = lambda *_, **__: True
     Path(out).write_text(json.dumps(answers(datasets)))
 

@@ -20,7 +20,7 @@ SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 
 def numbers(low: float = -10, high: float = 10, *, apart_from: tuple[float, ...] = ()) -> Strategy:
-    """Numbers of 16 bits' precision from low to high, at least 0.01 from every kink."""
+    """Numbers with 16 bits of precision from low to high, at least 0.01 from every kink."""
     steps = st.integers(-(2**10), 2**10).map(lambda n: (low + high) / 2 + n * (high - low) / 2**11)
     exact = steps.map(lambda x: float(np.float32(x)))
     return exact.filter(lambda x: low <= x <= high and all(abs(x - k) > 0.01 for k in apart_from))
@@ -29,7 +29,7 @@ def numbers(low: float = -10, high: float = 10, *, apart_from: tuple[float, ...]
 def array(
     shape: Any = SHAPES, elements: Strategy | None = None, dtype: Any = np.float64
 ) -> Strategy:
-    """One array."""
+    """An array of this shape."""
     return hnp.arrays(dtype, shape, elements=numbers() if elements is None else elements)
 
 
@@ -63,7 +63,7 @@ def complex_arrays(*elements: Strategy) -> Strategy:
 
 
 def axes_of(shape: tuple[int, ...]) -> Strategy:
-    """Some of the axes, some of them counted from the end; int32."""
+    """Some of the axes, some of them negative; int32."""
     rank = len(shape)
     if not rank:
         return st.just(np.zeros(0, np.int32))
@@ -103,7 +103,7 @@ def random_arrays(build: Callable[[np.random.Generator], tuple[Any, ...]]) -> St
 
 
 def each(function: Callable[..., Any], dtype: Any = np.float64) -> Callable[..., Array]:
-    """`function` of Python numbers, number by number, with broadcasting."""
+    """A function of Python numbers applied element by element, with broadcasting."""
 
     def mapped(*arrays: Array) -> Array:
         result = np.frompyfunc(function, len(arrays), 1)(*arrays)

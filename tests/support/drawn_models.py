@@ -1,4 +1,4 @@
-"""Models whose graphs are drawn, and what pydot's graph of one says; both libraries run this.
+"""Models whose graphs are plotted, and the content of pydot's graphs; both libraries run this.
 
 Run as a program: `python drawn_models.py FOLDER ANSWERS`, where FOLDER has pydot.
 """
@@ -25,7 +25,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def models(keras: Any) -> dict[str, Any]:
-    """Chains, branches, several inputs and outputs, models in models, a class."""
+    """Chains, branches, several inputs and outputs, nested models, a subclassed model."""
     layers, start = keras.layers, keras.Input
     chain = keras.Sequential(
         [start((4,)), layers.Dense(3, activation="relu", name="a"), layers.Dense(2, name="b")],
@@ -76,7 +76,7 @@ def models(keras: Any) -> dict[str, Any]:
 
 
 def told(dot: Any) -> dict[str, Any]:
-    """A pydot graph by the texts of its boxes, since their keys differ each time."""
+    """A pydot graph described by the texts of its nodes, since their keys differ each time."""
     boxes: dict[str, str] = {}
 
     def walk(graph: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def told(dot: Any) -> dict[str, Any]:
 
 
 def answers(keras: Any, model_to_dot: Any) -> dict[str, Any]:
-    """The drawing of each model with each of the options."""
+    """The plot of each model with each of the options."""
     return {
         f"{name} {options}": told(model_to_dot(model, **options))
         for name, model in models(keras).items()

@@ -1,4 +1,4 @@
-"""One test for a rule that many things keep: it names each that breaks it."""
+"""One test for a rule with many cases: it names each case that breaks the rule."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
-# The rest is counted: of a rule that all break, a few say how.
+# The others are only counted: if all break a rule, a few show how.
 _TOLD = 20
 
 
 def holds_for_each(
     cases: Iterable[T], check: Callable[[T], object], name: Callable[[T], str] = str
 ) -> None:
-    """Check every case, and fail with all that are wrong.
+    """Check every case, and fail with a list of all wrong ones.
 
-    A thousand tests of a microsecond each take seconds to collect, and to tell of from process to
-    process; one test of a thousand takes none.
+    A thousand tests of a microsecond each take seconds to collect and to send between processes;
+    one test with a thousand cases does not.
 
     Args:
-        cases: what the rule is about.
-        check: raises where a case breaks it.
-        name: what a case is called in the failure.
+        cases: the cases of the rule.
+        check: raises if a case breaks the rule.
+        name: name of a case in the failure.
     """
     wrong: list[tuple[str, Exception]] = []
     count = 0

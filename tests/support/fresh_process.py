@@ -32,14 +32,14 @@ def run_fresh(
     """The output of `code`, run in an empty folder.
 
     Args:
-        code: a program; it finds `arguments` in `sys.argv[1:]`.
+        code: a program; `arguments` are in `sys.argv[1:]`.
         arguments: strings and paths; make paths absolute.
         python: the interpreter.
         environment: variables to set, or with None to unset.
-        timeout_s: the process is killed after it.
+        timeout_s: the process is killed after this time.
 
     Raises:
-        AssertionError: the program failed; the message holds its error.
+        AssertionError: the program failed; the message contains its error.
     """
     command = [str(python), "-c", code, *map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
@@ -62,12 +62,12 @@ def run_fresh(
 def exchange_arrays(
     code: str, inputs: Mapping[str, NDArray[Any]], *, python: str | Path = sys.executable
 ) -> dict[str, NDArray[Any]]:
-    """The arrays that `code` puts into its dict `outputs`; it finds `inputs` as a dict.
+    """The arrays that `code` puts into its dict `outputs`; it gets the dict `inputs`.
 
     Args:
         code: a program, such as
             `import pinnace; outputs["y"] = pinnace.constant(inputs["x"]).numpy()`.
-        inputs: name -> array; no objects, they travel without pickle.
+        inputs: name -> array; no object arrays, since pickle is not used.
         python: the interpreter.
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Files of tests/golden: bytes that TensorFlow or ONNX wrote, and how they may be broken."""
+"""Files of tests/golden: bytes that TensorFlow or ONNX wrote, and ways to damage them."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ def golden(name: str) -> Path:
     """The path of tests/golden/<name>, a file or a folder.
 
     Raises:
-        AssertionError: there is none, or a file's bytes are not those that the manifest records.
+        AssertionError: it is missing, or a file's bytes are not those in the manifest.
     """
     path = FOLDER / name
     if not path.exists():
@@ -35,7 +35,7 @@ def records() -> dict[str, dict[str, str]]:
 
 
 def record(name: str, *, script: str, made_with: str) -> None:
-    """Put the files of tests/golden/<name> into the manifest; for the script that made them."""
+    """Add the files of tests/golden/<name> to the manifest; called by the script that made them."""
     new = {
         file.relative_to(FOLDER).as_posix(): {
             "script": script,
@@ -49,7 +49,7 @@ def record(name: str, *, script: str, made_with: str) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file itself, or the files of a folder and its folders."""
+    """The file itself, or all files below a folder."""
     return [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
 
 
@@ -59,7 +59,7 @@ def sha256(file: Path) -> str:
 
 
 def truncations(data: bytes, limit: int = 4096) -> Iterator[bytes]:
-    """Every proper prefix of `data`; of long data, the first and last ones and a spread between."""
+    """Every proper prefix of `data`; of long data, the first and last ones and some in between."""
     if len(data) <= limit:
         ends = list(range(len(data)))
     else:
@@ -71,6 +71,6 @@ def truncations(data: bytes, limit: int = 4096) -> Iterator[bytes]:
 
 
 def flips(data: bytes, every: int = 1) -> Iterator[bytes]:
-    """`data` with one bit wrong: bit n % 8 of each `every`-th byte n."""
+    """`data` with one flipped bit: bit n % 8 of each `every`-th byte n."""
     for n in range(0, len(data), every):
         yield data[:n] + bytes([data[n] ^ (1 << n % 8)]) + data[n + 1 :]

@@ -1,4 +1,4 @@
-"""SavedModels of version 1 that take memory while they are loaded, or never come to an end."""
+"""SavedModels of version 1 that allocate much memory while they are loaded, or never finish."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FLOAT, _INT = DataType.DT_FLOAT, DataType.DT_INT32
 
 
 def save_hungry(folder: Path, side: int) -> Path:
-    """A model whose main op makes a matrix; it answers x + the matrix's largest element.
+    """A model whose main op creates a matrix; it computes x + the matrix's largest element.
 
     Args:
-        folder: of the model.
-        side: of the square matrix of float32.
+        folder: folder of the model.
+        side: size of the square float32 matrix.
     """
     return _save(folder, side, is_endless=False)
 

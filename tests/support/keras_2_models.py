@@ -1,4 +1,4 @@
-"""Models of Keras 2 whose files say other things than those of Keras 3."""
+"""Models of Keras 2 whose files differ from those of Keras 3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _coder(keras: Any, words: Any, kind: str, **options: Any) -> Any:
-    """The states that a recurrent layer ends with."""
+    """The final states of a recurrent layer."""
     return getattr(keras.layers, kind)(5, return_state=True, **options)(words)[1:]
 
 
@@ -23,7 +23,7 @@ def _masked(keras: Any, name: str) -> tuple[Any, Any]:
 
 @case(OLDER, inputs=(("int32", 7), ("int32", 7)))
 def masked_coder(keras: Any) -> Any:
-    """An encoder and a decoder of two layers, behind embeddings with masks."""
+    """An encoder and a decoder of two layers, after embeddings with masks."""
     source, x = _masked(keras, "source")
     target, y = _masked(keras, "target")
     states = _coder(keras, x, "LSTM")
@@ -78,7 +78,7 @@ def masked_both_ways(keras: Any) -> Any:
 
 @case(OLDER, inputs=(("int32", 7),))
 def masked_inside(keras: Any) -> Any:
-    """A decoder that is a model inside a model, and cells on top of each other."""
+    """A decoder that is a nested model, and stacked cells."""
     words, x = _masked(keras, "words")
     inner_in, inner = _masked(keras, "inner")
     first = keras.Input([5], name="first")
@@ -94,7 +94,7 @@ def masked_inside(keras: Any) -> Any:
 
 @case(OLDER, inputs=(("int32", 7), ("int32", 7), (7, 4)))
 def masked_merges(keras: Any) -> Any:
-    """Layers that join two masks, or a mask and none: what counts in all of them counts."""
+    """Layers that merge two masks, or a mask and none: steps valid in all of them are valid."""
     layers = keras.layers
     first, x = _masked(keras, "first")
     second, y = _masked(keras, "second")
@@ -114,7 +114,7 @@ def masked_merges(keras: Any) -> Any:
 
 @case(OLDER, inputs=((7, 3),))
 def backwards_first(keras: Any) -> Any:
-    """A bidirectional layer whose forward half begins with the last step."""
+    """A bidirectional layer whose forward half starts with the last step."""
     layers = keras.layers
     inner = layers.GRU(4, go_backwards=True, return_sequences=True)
     model = keras.Sequential([keras.Input([7, 3]), layers.Bidirectional(inner), layers.Dense(1)])
@@ -124,7 +124,7 @@ def backwards_first(keras: Any) -> Any:
 
 @case(OLDER, inputs=((7, 3), (6, 5, 2)))
 def locally_connected(keras: Any) -> Any:
-    """Another kernel at each place, kept in each of three ways."""
+    """A separate kernel at each position, in each of the three implementations."""
     layers = keras.layers
     x, pictures = keras.Input([7, 3], name="x"), keras.Input([6, 5, 2], name="pictures")
     outputs = []
@@ -142,7 +142,7 @@ def locally_connected(keras: Any) -> Any:
 
 
 def _nested(keras: Any, choose: random.Random, depth: int = 0) -> Any:
-    """A model of layers and models that all take and give the same sizes, some of them frozen."""
+    """A model of layers and models with equal input and output sizes, some of them frozen."""
     layers = keras.layers
     makers: list[Callable[[], Any]] = [
         *[lambda: layers.Dense(4, activation="tanh", bias_initializer="random_normal")] * 3,
@@ -159,7 +159,7 @@ def _nested(keras: Any, choose: random.Random, depth: int = 0) -> Any:
         x = given = keras.Input([4])
         for part in parts:
             x = part(x)
-        if choose.random() < 0.5:  # the same weights once more
+        if choose.random() < 0.5:  # the same weights again
             x = layers.Add()([parts[0](x), x])
         model = keras.Model(given, x)
     if choose.random() < 0.3:
@@ -174,7 +174,7 @@ def _case_of_nested(seed: int) -> None:
         for layer in model.layers:
             layer.trainable = random.Random(f"{seed} {layer.name}").random() < 0.5
         model = keras.Sequential([keras.Input([4]), model, keras.layers.Dense(2)])
-        # Not Adam, which makes steps of what rounding leaves of biases before a normalization.
+        # Not Adam, which turns rounding errors of biases before a normalization into steps.
         model.compile(keras.optimizers.SGD(0.01, momentum=0.9), "mse")
         return model
 

@@ -2,8 +2,9 @@
 
     python keras_exchange.py LIBRARY write|read FOLDER [NAME…]
 
-`write` leaves NAME.keras, NAME.h5 and NAME.npz; `read` reads the other side's files, trains what
-was trained there for one more step, and says how far outputs, losses and weights differ.
+`write` writes NAME.keras, NAME.h5 and NAME.npz; `read` reads the other side's files, trains models
+that were trained there for one more step, and prints the differences of outputs, losses and
+weights.
 """
 
 import importlib
@@ -75,11 +76,11 @@ def write(tf: Any, folder: Path, name: str) -> None:
 
 
 def read(tf: Any, folder: Path, name: str, ending: str) -> dict[str, float]:
-    """The largest differences of outputs and, after one step more, of losses and outputs."""
+    """The largest differences of outputs and, after one more step, of losses and outputs."""
     keras, case = tf.keras, case_of(name)
     custom(keras)
     halved(keras)
-    # Keras 3 does not find the losses of its own .h5 files again.
+    # Keras 3 does not restore the losses from its own .h5 files.
     compiles = not (ending == ".h5" and keras.__name__.startswith(("keras", "tensorflow")))
     options = {} if compiles else {"compile": False}
     warnings.filterwarnings("error", message=".*optimizer.*not restored.*")

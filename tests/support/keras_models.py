@@ -1,4 +1,4 @@
-"""Models that Keras and this library both build, from one description, to exchange as files."""
+"""Models that Keras and this library build from one description, to exchange as files."""
 
 import zlib
 from collections.abc import Callable
@@ -11,13 +11,13 @@ Array = NDArray[Any]
 
 
 class Case(NamedTuple):
-    """A model and what it is given.
+    """A model and its inputs.
 
     Attributes:
-        make: takes `keras`, gives the model, compiled if it is to be trained.
-        inputs: shapes [without the batch axis], with a dtype behind a colon if it is not float32.
+        make: takes `keras` and returns the model, compiled if it is to be trained.
+        inputs: shapes [without the batch axis], with a dtype after a colon if it is not float32.
         train: whether it is fitted for some steps, and the state of the optimizer is compared.
-        h5: whether it can be written in the older form too.
+        h5: whether it can also be written in the older format.
     """
 
     make: Callable[[Any], Any]
@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {}
-# Models for Keras 2 alone; see `keras_2_models`.
+# Models only for Keras 2; see `keras_2_models`.
 OLDER: dict[str, Case] = {}
 BATCH = 6
 WORDS = ("red", "green", "blue", "a cat", "The DOG!", "fish, fish", "")
@@ -36,7 +36,7 @@ WORDS = ("red", "green", "blue", "a cat", "The DOG!", "fish, fish", "")
 def case(
     among: dict[str, Case] = CASES, **options: Any
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """A decorator that puts a model among some cases under its function's name."""
+    """A decorator that adds a model to some cases under its function's name."""
 
     def decorate(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
         among[make.__name__] = Case(make, **options)
@@ -46,7 +46,7 @@ def case(
 
 
 def case_of(name: str) -> Case:
-    """The case of that name; an ordinary one for a model that is not made here."""
+    """The case with this name; a default one for a model that is not built here."""
     return CASES.get(name) or OLDER.get(name) or Case(lambda _: None)
 
 
@@ -69,7 +69,7 @@ def inputs_of(name: str) -> list[Array]:
 
 
 def targets_of(outputs: Any) -> Any:
-    """Targets that look like some outputs."""
+    """Targets with the shapes of some outputs."""
     if isinstance(outputs, dict):
         return {key: targets_of(value) for key, value in outputs.items()}
     if isinstance(outputs, (list, tuple)):
@@ -182,7 +182,7 @@ def recurrent(keras: Any) -> Any:
 
 @case(inputs=((4,), (6,)))
 def heads(keras: Any) -> Any:
-    """Two inputs by name, shared layers, models in models, two outputs by name."""
+    """Two inputs by name, shared layers, nested models, two outputs by name."""
     layers = keras.layers
     a, b = keras.Input([4], name="a"), keras.Input([6], name="b")
     shared = layers.Dense(5, name="shared")
@@ -289,7 +289,7 @@ def shapes(keras: Any) -> Any:
 
 @case()
 def penalties(keras: Any) -> Any:
-    """Initializers, regularizers and constraints as objects, a layer that does not train."""
+    """Initializers, regularizers and constraints as objects, a frozen layer."""
     layers, kernels = keras.layers, keras.initializers
     frozen = layers.Dense(4, kernel_initializer=kernels.HeNormal(seed=3), trainable=False)
     model = keras.Sequential(
@@ -377,7 +377,7 @@ def operations(keras: Any) -> Any:
     return model
 
 
-# What begins with words, or ends a pipeline of pictures.
+# Layers at the start of text models, or at the end of image pipelines.
 
 
 @case(inputs=(("positive", 8, 8, 3),), train=False, h5=False)
@@ -434,11 +434,11 @@ def buckets(keras: Any) -> Any:
     return keras.Model(inputs, [x, y])
 
 
-# Classes of the program.
+# User-defined classes.
 
 
 def halved(keras: Any) -> Any:
-    """A layer of a program's own that says what files keep of it, registered."""
+    """A registered custom layer that defines its own configuration."""
 
     @keras.utils.register_keras_serializable("test_models")
     class Halved(keras.layers.Layer):  # type: ignore[misc]
@@ -466,7 +466,7 @@ def halved(keras: Any) -> Any:
 
 
 def custom(keras: Any) -> tuple[Any, Any]:
-    """A layer and a model of a program's own, registered."""
+    """A registered custom layer and model."""
     register = keras.utils.register_keras_serializable
 
     @register("test_models")

@@ -1,4 +1,4 @@
-"""`keras.ops` on examples, by one library: what `test_keras_operations.py` compares.
+"""`keras.ops` on examples in one library; `test_keras_operations.py` compares the results.
 
 python keras_operations.py LIBRARY FILE
 """
@@ -161,7 +161,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "real": [(X,)],
     "imag": [(X.astype(np.complex64) * 1j,)],
 }
-# A tuple of sizes, which no array is made of.
+# A tuple of sizes, which is not converted to an array.
 OTHERS = ("shape",)
 
 

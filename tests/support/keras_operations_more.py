@@ -1,4 +1,4 @@
-"""More of `keras.ops` and `keras.random` on examples, by one library: see `keras_operations`.
+"""More of `keras.ops` and `keras.random` on examples in one library: see `keras_operations`.
 
 python keras_operations_more.py LIBRARY FILE
 """
@@ -262,9 +262,9 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "convert_to_numpy": [(X,), ([1, 2],)],
 }
 
-# Of several right answers: what is held is what they must fulfil.
+# There are several right results: the properties that they must have are compared.
 PROPERTIES = {"argpartition", "eig", "eigh", "empty", "qr", "sparsemax", "svd"}
-# No arrays go in, or none come out: programs of their own.
+# Without array inputs or outputs: separate programs.
 OTHERS = {
     *("associative_scan", "cond", "custom_gradient", "dtype", "fori_loop", "is_tensor", "istft"),
     *("jvp", "map", "ndim", "scan", "switch", "vectorize", "vectorized_map", "while_loop"),

@@ -1,4 +1,4 @@
-"""Kill a process again and again while it saves checkpoints, and see that none is lost.
+"""Kill a process repeatedly while it saves checkpoints, and check that none is lost.
 
 Run as `python kill_while_saving.py FOLDER KILLS SEED`. A child is forked for each kill: it saves
 alternately through a CheckpointManager and to one fixed name, and reports each save on a pipe. It
@@ -22,7 +22,7 @@ SIZE = 40_000
 
 
 class Model(tf.Module):
-    """Values that are all the same number: half of one save and half of another would show."""
+    """Values that are all the same number, so that a mixture of two saves is detected."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Model(tf.Module):
         return int(found.pop())
 
 
-_MEAN_S = 0.05  # of a child's life, in which an idle machine saves some ten times
+_MEAN_S = 0.05  # lifetime of a child, in which an idle machine saves about ten times
 
 
 def save_without_end(folder: Path, number: int, pipe: int) -> None:
@@ -48,7 +48,7 @@ def save_without_end(folder: Path, number: int, pipe: int) -> None:
     model = Model()
     checkpoint = train.Checkpoint(model=model)
     manager = train.CheckpointManager(checkpoint, folder, max_to_keep=3)
-    manager.restore_or_initialize()  # goes on counting where the last child was
+    manager.restore_or_initialize()  # continues to count from the last child's number
     while True:
         number += 1
         model.fill(number)
@@ -74,7 +74,7 @@ def check(folder: Path, said: list[tuple[int, str]]) -> int:
         latest = train.latest_checkpoint(folder)
         if latest is None or restored(latest) < managed[-1][0]:
             raise AssertionError(f"the latest checkpoint must be {managed[-1]}, is {latest}")
-        # Three are kept: saves that nobody heard of may have replaced older ones.
+        # Three are kept: unreported saves may have replaced older ones.
         newest = int(latest.rpartition("-")[2])
         for number, path in managed[-3:]:
             if int(path.rpartition("-")[2]) > newest - 2 and restored(path) != number:
@@ -88,7 +88,7 @@ def check(folder: Path, said: list[tuple[int, str]]) -> int:
 
 
 def one_kill(folder: Path, number: int, delay: float, said: list[tuple[int, str]]) -> None:
-    """Fork, wait, kill, and add what the child said."""
+    """Fork, wait, kill, and add the child's reports."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -109,7 +109,7 @@ def one_kill(folder: Path, number: int, delay: float, said: list[tuple[int, str]
 
 
 def main(folder: Path, kills: int, seed: int) -> None:
-    """The whole test; prints how many saves there were."""
+    """The whole test; prints the number of saves."""
     draw = random.Random(seed)
     said: list[tuple[int, str]] = []
     number = 0
@@ -117,9 +117,9 @@ def main(folder: Path, kills: int, seed: int) -> None:
     for _ in range(kills):
         heard = len(said)
         one_kill(folder, number, 0.005 + draw.expovariate(1 / mean_s), said)
-        # On a busy machine a child saves nothing in that time: the next ones live longer.
+        # If a child saved nothing in that time, on a busy machine, the next ones live longer.
         mean_s = mean_s * 1.5 if len(said) == heard else max(_MEAN_S, mean_s / 1.2)
-        # Three more than was said may have been saved, or half saved.
+        # Up to three more than reported may have been saved, or partly saved.
         number = max(check(folder, said) + 3, number)
     sys.stdout.write(f"{kills} kills, {len(said)} saves, none lost\n")
 

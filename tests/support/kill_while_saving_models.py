@@ -1,10 +1,10 @@
-"""Kill a process again and again while it saves over a SavedModel, with readers in other processes.
+"""Kill a process repeatedly while it overwrites a SavedModel, with readers in other processes.
 
 Run as `python kill_while_saving_models.py FOLDER KILLS SEED [TENSORFLOW_PYTHON]`. A child is forked
-for each kill: it saves models over one folder and says on a pipe which is saved. It is killed at a
-random moment. Then the folder must load, as the model said last or one being written; a reader that
-loads it all the while must never find it missing or made of two. With an interpreter that has
-TensorFlow, it too loads what every tenth kill left.
+for each kill: it saves models over one folder and reports each save on a pipe. It is killed at a
+random moment. Then the folder must contain the last reported model, or the one in progress; a
+reader that loads it continuously must never find it missing or mixed from two saves. With an
+interpreter that has TensorFlow, TensorFlow also loads the folder after every tenth kill.
 """
 
 import os
@@ -24,7 +24,7 @@ SIZE = 40_000
 
 
 class Model(tf.Module):
-    """Values that are all one number, in the variables, in the graph, and in a file of words."""
+    """Values that are all the same number: in the variables, in the graph, and in an asset."""
 
     def __init__(self, folder: Path, number: int) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Tensorflow:
         )
 
     def ask(self, folder: Path, found: int) -> None:
-        """Check that a fresh process loads the same."""
+        """Check that a separate process loads the same number."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{folder / 'model'}\n")
@@ -123,11 +123,11 @@ class Forked:
         self._said = b""
 
     def wait(self) -> None:
-        """Until it says something, or ends."""
+        """Wait until the child reports something, or ends."""
         self._said += os.read(self._read, 4096)
 
     def kill(self) -> list[str]:
-        """Stop it; the lines that it said."""
+        """Stop the child; returns the lines that it reported."""
         os.kill(self.child, signal.SIGKILL)
         with os.fdopen(self._read, "rb") as pipe:
             lines = (self._said + pipe.read()).decode().splitlines()
@@ -139,7 +139,7 @@ class Forked:
 
 
 def read_without_end(folder: Path, pipe: int) -> None:
-    """Load the model again and again; its number never goes back."""
+    """Load the model repeatedly; its number must never decrease."""
     before = 0
     loads = 0
     while True:
@@ -151,7 +151,7 @@ def read_without_end(folder: Path, pipe: int) -> None:
 
 
 def main(folder: Path, kills: int, seed: int, tensorflow: str | None) -> None:
-    """The whole test; prints how many saves and loads there were."""
+    """The whole test; prints the numbers of saves and loads."""
     draw = random.Random(seed)
     model = Model(folder, 0)
     for _ in range(3):
@@ -164,7 +164,7 @@ def main(folder: Path, kills: int, seed: int, tensorflow: str | None) -> None:
         reader = Forked(read_without_end, folder) if kill % 4 == 1 else None
         writer = Forked(save_without_end, folder, number)
         if kill % 2:
-            writer.wait()  # and be killed in a later save, however slow this machine is
+            writer.wait()  # and is killed in a later save, however slow this machine is
             if reader is not None:
                 reader.wait()
         time.sleep(draw.uniform(0.0, longest))

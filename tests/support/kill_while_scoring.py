@@ -1,9 +1,9 @@
-"""Kill a process again and again while it scores files, and let the next one go on.
+"""Kill a process repeatedly while it scores files, and let the next one continue.
 
 Run as `python kill_while_scoring.py FOLDER KILLS SEED ARGUMENTS…`: the arguments are those of
-`pinnace score`, whose results go to FOLDER. A child is forked for each kill, which comes at a
-random moment after one or two new files are there; the last child is let be. Prints how often it
-killed, and the exit code of the last one.
+`pinnace score`, whose results go to FOLDER. A child is forked for each kill, which happens at a
+random moment after one or two new files exist; the last child is not killed. Prints the number of
+kills, and the exit code of the last child.
 """
 
 import importlib
@@ -16,12 +16,12 @@ from pathlib import Path
 
 from pinnace.deploy.cli.main import main as run
 
-# Before the forks: what a command imports late would take each child a second.
+# Before the forks: lazy imports of the command would take each child a second.
 importlib.import_module("pinnace.deploy.score.scorer")
 
 
 def child(arguments: list[str]) -> int:
-    """Fork, and run the command there; the process."""
+    """Fork, and run the command in the child; returns its process."""
     process = os.fork()
     if not process:
         code = 1

@@ -1,4 +1,4 @@
-"""Layers that Keras and this library both build and call, from one description."""
+"""Layers that Keras and this library build and call from one description."""
 
 import zlib
 from collections.abc import Callable
@@ -11,12 +11,12 @@ Array = NDArray[Any]
 
 
 class Case(NamedTuple):
-    """A layer and how it is called.
+    """A layer and its call.
 
     Attributes:
         make: takes `keras.layers`.
-        call: takes the layer, the inputs (tensors) and a boolean mask [2, 5].
-        shapes: of the inputs, drawn from a normal distribution.
+        call: calls the layer; gets it, the inputs (tensors) and a boolean mask [2, 5].
+        shapes: shapes of the normally distributed inputs.
     """
 
     make: Callable[[Any], Any]

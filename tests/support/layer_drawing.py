@@ -1,4 +1,4 @@
-"""Strategies for layers in all their configurations that change sizes: see `layer_sizes`."""
+"""Strategies for layers in all configurations that affect sizes: see `layer_sizes`."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ formats = st.sampled_from(["channels_last", "channels_first"])
 def case(
     name: str, shapes: Any, dtype: str = "float32", call: str = "one", **options: Any
 ) -> st.SearchStrategy[Case]:
-    """A layer whose options and shapes are drawn, or stand fast."""
+    """A layer whose options and shapes are random or fixed."""
 
     def strategy(x: Any) -> st.SearchStrategy[Any]:
         return x if isinstance(x, st.SearchStrategy) else st.just(x)
@@ -38,7 +38,7 @@ def inside(name: str, **options: Any) -> Any:
 
 
 def spatial(rank: int, low: int = 5, high: int = 9) -> st.SearchStrategy[list[int]]:
-    """Sizes of pictures and a number of channels, channels last."""
+    """Sizes of images and a number of channels, channels last."""
     return st.tuples(*[st.integers(low, high)] * rank, channels).map(list)
 
 
@@ -172,7 +172,7 @@ modes = st.sampled_from(["int", "one_hot", "multi_hot", "count"])
 
 @st.composite
 def categories(draw: Any, /, name: str, dtype: str, **options: Any) -> Case:
-    """Lookups and their like: `one_hot` of one column, else of some."""
+    """Lookups and similar layers: `one_hot` of one column, others of several."""
     mode = draw(modes if name != "CategoryEncoding" else modes.filter(lambda m: m != "int"))
     width = 1 if mode == "one_hot" else draw(few)
     found: Case = draw(case(name, [[width]], dtype, output_mode=st.just(mode), **options))
@@ -219,7 +219,7 @@ def attended(draw: Any, /, name: str, call: str, **options: Any) -> Case:
 
 
 def layers_of_rank(rank: int) -> dict[str, st.SearchStrategy[Case]]:
-    """The layers that exist in one, two and three dimensions."""
+    """The layers that exist with one, two and three spatial dimensions."""
     options: Any = {"data_format": st.just("channels_last")}
     return {
         f"Conv{rank}D": convolution(f"Conv{rank}D", rank, filters=channels),
@@ -389,7 +389,7 @@ LAYERS: dict[str, st.SearchStrategy[Case]] = {
     "Attention": attended("Attention", "list"),
     "AdditiveAttention": attended("AdditiveAttention", "list"),
 }
-# Nothing about sizes: bases, what stands for an input or a SavedModel, and cells, which loops call.
+# Without sizes: base classes, wrappers of an input or a SavedModel, and cells, which loops call.
 OTHERS = {
     *("Layer", "Wrapper", "InputLayer", "Lambda", "StackedRNNCells"),
     *("LSTMCell", "GRUCell", "SimpleRNNCell", "TFSMLayer"),

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-# A case: class, arguments, shapes of the inputs without the batch axis, their dtype, how it is
-# called (`one`: on the input, `list`: on a list of them, `several`: on each as an argument).
+# A case: class, arguments, shapes of the inputs without the batch axis, their dtype, and the form
+# of the call (`one`: the input, `list`: a list of inputs, `several`: each input as an argument).
 Case = dict[str, Any]
 BATCH = 2
 
@@ -38,7 +38,7 @@ def called(case: Case, layer: Any, inputs: list[Any]) -> Any:
 
 
 def flat(x: Any) -> Iterable[Any]:
-    """The tensors of an answer, or its shapes."""
+    """The tensors of a result, or its shapes."""
     is_shape = isinstance(x, (tuple, list)) and all(n is None or isinstance(n, int) for n in x)
     if isinstance(x, (tuple, list)) and not is_shape:
         for item in x:
@@ -61,7 +61,7 @@ def example(numpy: Any, case: Case, shape: list[int]) -> Any:
 
 
 def answers(keras: Any, case: Case) -> dict[str, Any]:
-    """The three answers about sizes: asked, called on KerasTensors, called on numbers."""
+    """Output sizes computed in three ways: by compute_output_shape, on KerasTensors, on numbers."""
     import numpy as np
 
     shapes = case["shapes"]

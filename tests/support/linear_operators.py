@@ -20,14 +20,14 @@ linalg: Any = tf.linalg
 
 @dataclass(frozen=True)
 class Case:
-    """An operator and what it should be.
+    """An operator and its expected matrix.
 
     Attributes:
-        make: makes the operator of tensors.
-        parts: those tensors, as arrays.
-        dense: makes the matrices of such arrays, [..., m, n].
-        square: whether there is an inverse, too.
-        real: the places of tensors that must stay real, whatever their dtype.
+        make: makes the operator from tensors.
+        parts: these tensors, as arrays.
+        dense: computes the matrices from such arrays, [..., m, n].
+        square: whether there is also an inverse.
+        real: the indices of tensors that must stay real, whatever their dtype.
     """
 
     make: Callable[..., Any]
@@ -51,10 +51,10 @@ class Numbers:
     """Arrays of random numbers of one dtype, from a seed.
 
     Args:
-        seed: of the generator.
+        seed: seed of the generator.
         dtype: float64 or complex128.
         batch: the leading axes.
-        n: the order of matrices.
+        n: order of the matrices.
     """
 
     def __init__(self, seed: int, dtype: Any, batch: tuple[int, ...], n: int) -> None:
@@ -62,7 +62,7 @@ class Numbers:
         self.dtype, self.batch, self.n = np.dtype(dtype), batch, n
 
     def __call__(self, *shape: int) -> Array:
-        """Numbers about 0, [*batch, *shape]."""
+        """Numbers around 0, [*batch, *shape]."""
         found = self.rng.standard_normal((*self.batch, *shape))
         if self.dtype.kind == "c":
             found = found + 1j * self.rng.standard_normal(found.shape)
@@ -74,7 +74,7 @@ class Numbers:
         return np.asarray(found / np.abs(found) * (1 + self.rng.random(found.shape)), self.dtype)
 
     def regular(self) -> Array:
-        """Matrices whose diagonal dominates: no solution is worse than a few digits."""
+        """Diagonally dominant matrices, whose solutions lose only a few digits."""
         return np.asarray(self(self.n, self.n) + 4 * self.n * np.eye(self.n, dtype=self.dtype))
 
     def positive(self) -> Array:
@@ -181,7 +181,7 @@ def low_rank(*, symmetric: bool) -> Callable[[Numbers], Case]:
 
 
 def of_two(make: Any, dense: Any, first: Any, second: Any) -> Callable[[Numbers], Case]:
-    """An operator made of two others."""
+    """An operator composed of two others."""
 
     def draw(g: Numbers) -> Case:
         one, other = first(g), second(g)
@@ -197,7 +197,7 @@ def of_two(make: Any, dense: Any, first: Any, second: Any) -> Callable[[Numbers]
 
 
 def of_one(make: Any, dense: Any, inner: Any) -> Callable[[Numbers], Case]:
-    """An operator made of another."""
+    """An operator built on another."""
 
     def draw(g: Numbers) -> Case:
         one = inner(g)
@@ -272,12 +272,12 @@ KINDS: dict[str, Callable[[Numbers], Case]] = {
 
 @st.composite
 def numbers(draw: Any, dtypes: tuple[str, ...] = ("float64", "complex128")) -> Numbers:
-    """Numbers for one operator: of an order of 1 to 4, in batches of rank 0 to 2."""
+    """Numbers for one operator of order 1 to 4, in batches of rank 0 to 2."""
     batch = draw(st.lists(st.integers(1, 2), max_size=2))
     seed, dtype = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(dtypes))
     return Numbers(seed, dtype, tuple(batch), draw(st.integers(1, 4)))
 
 
 def any_numbers() -> Strategy:
-    """Likewise, as a strategy that mypy knows."""
+    """The same, as a strategy with a type for mypy."""
     return numbers()

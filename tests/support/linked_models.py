@@ -1,4 +1,4 @@
-"""SavedModels whose files are links: out of the model, which is refused, and within it."""
+"""SavedModels whose files are links: to the outside, which are refused, and within the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATA = "variables/variables.data-00000-of-00001"
 
 
 class Words(tf.Module):
-    """Gives the line of its vocabulary."""
+    """A model that returns lines of its vocabulary."""
 
     def __init__(self, words: Path) -> None:
         super().__init__()
@@ -32,11 +32,11 @@ class Words(tf.Module):
 
 
 def save_words(folder: Path, first_line: str = "own") -> Path:
-    """A model that answers 0 with the first line of its vocabulary.
+    """Save a model that returns the first line of its vocabulary for 0.
 
     Args:
-        folder: of the model, which need not exist.
-        first_line: of the vocabulary.
+        folder: folder of the model, which need not exist.
+        first_line: first line of the vocabulary.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     words = folder.parent / "words.txt"
@@ -48,7 +48,7 @@ def save_words(folder: Path, first_line: str = "own") -> Path:
 
 
 def _link(name: str) -> Callable[[Path, Path], None]:
-    """A file of the model becomes a link to the file, or folder, that is outside."""
+    """Replace a file of the model by a link to a file or folder outside."""
 
     def change(model: Path, outside: Path) -> None:
         path, target = model / name, outside / name
@@ -75,7 +75,7 @@ def _relative(model: Path, outside: Path) -> None:
 
 
 def _over_another(model: Path, outside: Path) -> None:
-    """A link to a link: the first one ends within the model."""
+    """A link to a link: the first one points into the model."""
     (model / "assets" / "hidden").symlink_to(outside / "secret.txt")
     words = model / "assets" / "words.txt"
     words.unlink()
@@ -105,7 +105,7 @@ def _round(model: Path, _: Path) -> None:
 
 
 def _unlistable(change: Callable[[Path, Path], None], target: str) -> Callable[[Path, Path], None]:
-    """The same, and before it in each folder's order a link that the system does not follow."""
+    """The same, preceded in each folder by a link that the system cannot follow."""
 
     def change_and_add(model: Path, outside: Path) -> None:
         change(model, outside)
@@ -115,10 +115,10 @@ def _unlistable(change: Callable[[Path, Path], None], target: str) -> Callable[[
     return change_and_add
 
 
-# Longer than a file's name may be.
+# Longer than the limit for file names.
 _TOO_LONG = "n" * 300
 
-# What is wrong -> the part of the model that is told, and how it comes to be.
+# The fault -> the part of the model that the error names, and the function that makes the fault.
 REFUSED: Mapping[str, tuple[str, Callable[[Path, Path], None]]] = {
     "a vocabulary elsewhere": ("assets/words.txt", _secret("")),
     "/etc/passwd": ("assets/words.txt", _secret("/etc/passwd")),
@@ -141,7 +141,7 @@ REFUSED: Mapping[str, tuple[str, Callable[[Path, Path], None]]] = {
 
 
 def _mounted(model: Path, _: Path) -> None:
-    """As a mounted Kubernetes volume: each name is a link, through one that is replaced."""
+    """Like a mounted Kubernetes volume: each name is a link through a link that is replaced."""
     held = model / "..2026_11_28"
     held.mkdir()
     for entry in list(model.iterdir()):
@@ -163,7 +163,7 @@ def _mounted_version(model: Path, _: Path) -> None:
 
 
 def _shared(model: Path, _: Path) -> None:
-    """Weights that lie beside the versions."""
+    """Weights beside the versions."""
     shared = model.parent / f"shared-{model.name}"
     shutil.move(model / "variables", shared)
     (model / "variables").symlink_to(f"../{shared.name}")

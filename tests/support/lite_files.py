@@ -1,4 +1,4 @@
-"""Files of `.tflite` as older converters wrote them: without signatures, or with SignatureDefs."""
+"""`.tflite` files as older converters wrote them: without signatures, or with SignatureDefs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def without_signatures(subgraph: Subgraph, metadata: Mapping[str, bytes] | None = None) -> bytes:
-    """A file with one subgraph that has no names but those of its tensors.
+    """A file with one subgraph whose only names are those of its tensors.
 
     Args:
-        subgraph: what it does.
+        subgraph: its operators and tensors.
         metadata: name -> bytes.
     """
     inputs, outputs = ({one.name: one for one in x} for x in (subgraph.inputs, subgraph.outputs))
@@ -60,7 +60,7 @@ def half_plus(number: float, x: str = "x", y: str = "y") -> Subgraph:
     """y = x / 2 + number, for one row of one number.
 
     Args:
-        number: what is added.
+        number: the summand.
         x: name of the input.
         y: name of the output.
     """

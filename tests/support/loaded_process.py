@@ -1,9 +1,9 @@
-"""Python in a process of its own that begins with TensorFlow and Keras loaded.
+"""Python in a separate process that starts with TensorFlow and Keras loaded.
 
-To load them is most of what a short program costs. So the first program of this process starts a
-server, which loads them and runs nothing itself: each program is a fork of it, with the state that
-`import tensorflow` leaves, and what one does reaches no other. Where loading is the subject, or
-something must be set before it, `fresh_process.run_fresh` is right.
+Loading them is most of the cost of a short program. So the first program of this process starts a
+server, which loads them and runs nothing itself: each program is a fork of it, in the state after
+`import tensorflow`, and does not affect others. To test loading itself, or to set something before
+it, use `fresh_process.run_fresh`.
 """
 
 import atexit
@@ -18,16 +18,16 @@ from pathlib import Path
 from support.fresh_process import run_fresh
 
 SERVER = Path(__file__).with_name("loaded_server.py")
-# Keras is loaded when TensorFlow's attribute is asked for.
+# Keras is loaded on access to TensorFlow's attribute.
 MODULES = ("tensorflow:keras.layers",)
 LOAD_S = 300.0
 
 
 class Loaded:
-    """One server, started when it is first asked and again after it died.
+    """One server, started on the first request and again after it died.
 
     Args:
-        python: its interpreter.
+        python: interpreter of the server.
     """
 
     def __init__(self, python: str) -> None:
@@ -36,10 +36,10 @@ class Loaded:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (as long as this lives)
 
     def run(self, code: str, arguments: list[str], timeout_s: float) -> tuple[int, str, str]:
-        """The exit code of a program, what it prints, and what it prints as errors.
+        """The exit code, stdout and stderr of a program.
 
         Raises:
-            subprocess.TimeoutExpired: it took longer; it was ended.
+            subprocess.TimeoutExpired: it took too long, and was ended.
         """
         begins = self._process is None
         process = self._process or self._start()
@@ -110,13 +110,14 @@ def run_either(
     """The output of `code`, run in an empty folder.
 
     Args:
-        code: a program; it finds `arguments` in `sys.argv[1:]`.
+        code: a program; `arguments` are in `sys.argv[1:]`.
         arguments: strings and paths; make paths absolute.
-        python: the interpreter that has TensorFlow, which is loaded; None for ours, freshly begun.
-        timeout_s: the process is killed after it.
+        python: the interpreter that has TensorFlow, which is loaded; None for ours in a new
+            process.
+        timeout_s: the process is killed after this time.
 
     Raises:
-        AssertionError: the program failed; the message holds its error.
+        AssertionError: the program failed; the message contains its error.
     """
     if python is None:
         return run_fresh(code, *arguments, timeout_s=timeout_s)

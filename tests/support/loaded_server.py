@@ -1,10 +1,10 @@
-"""Runs under another library's Python: loads the library once, then a process per program.
+"""Runs under another library's Python: loads the library once, then forks for each program.
 
     python -c "the text of this file" MODULE...
 
-Each line on stdin is a program: JSON of its code, arguments, folder, environment, and the files
-that take what it prints. It runs in a fork of this process, which has loaded the modules and has
-done nothing with them; the answer, a line, is its exit code. Ends with its input.
+Each line on stdin is a program: JSON of its code, arguments, folder, environment, and the files for
+its output. It runs in a fork of this process, which has loaded the modules and done nothing with
+them; the reply, a line, is its exit code. It ends with its input.
 """
 
 import atexit
@@ -22,11 +22,11 @@ from typing import Any
 def main() -> None:
     """Load, then run programs until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what modules print while they load is no answer
+    os.dup2(2, 1)  # output of modules while they load is not a reply
     for name in sys.argv[1:]:
         found = importlib.import_module(name.partition(":")[0])
         for part in filter(None, name.partition(":")[2].split(".")):
-            found = getattr(found, part)  # libraries load some of their parts when they are asked
+            found = getattr(found, part)  # libraries load some of their parts lazily
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def run(asked: dict[str, Any]) -> None:
-    """Be the process of a program; it ends here."""
+    """Run a program in its process, which ends here."""
     for number, path in enumerate((os.devnull, asked["stdout"], asked["stderr"])):
         opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(opened, number)
@@ -50,7 +50,7 @@ def run(asked: dict[str, Any]) -> None:
     os.environ.update(asked["environment"])
     sys.argv = ["-c", *asked["arguments"]]
     module = types.ModuleType("__main__")
-    # What `python -c` has: with a loader, functions have sources where `linecache` knows them.
+    # As with `python -c`: with a loader, `linecache` finds the sources of functions.
     module.__loader__ = sys.modules["__main__"].__loader__
     sys.modules["__main__"] = module
     code = 0

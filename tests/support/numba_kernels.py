@@ -1,4 +1,4 @@
-"""Texts of kernels that no library has, as Numba compiles them in this process."""
+"""Sources of kernels that are in no library, compiled by Numba in this process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @functools.cache
 def compiled(text: str) -> Callable[..., Any]:
-    """The function `kernel` that a text defines.
+    """The function `kernel` that a source defines.
 
     Args:
-        text: without the header of its module.
+        text: the source without the header of its module.
     """
     from pinnace.engine.codegen import objects  # imports Numba
 

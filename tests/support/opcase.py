@@ -1,4 +1,4 @@
-"""OpCase: what one op must compute, as data; and the runs that claims about it are made of."""
+"""OpCase: the expected results of one op as data; and the runs that tests are made of."""
 
 from __future__ import annotations
 
@@ -59,17 +59,18 @@ class OpCase(_Options):
         inputs: draws a tuple, one entry per argument: float64 or complex128 arrays, which run in
             several dtypes; arrays of other types, which stay as they are; tuples of arrays for list
             arguments.
-        reference: what must come out, in float64 from float64 by another way than the kernel's; a
-            tuple for several outputs.
+        reference: computes the expected results in float64 from float64, by a method other than the
+            kernel's; a tuple for several outputs.
         attrs: attributes, or a strategy of them.
-        ulps: error allowed, in units of the last place of the result.
-        slack: error allowed besides, in units of the dtype's epsilon: the size of what may cancel.
-        reason: why more than the default is allowed.
-        dtypes: what the floating point inputs run in; by default all that the op takes.
+        ulps: permitted error in units in the last place of the result.
+        slack: additional permitted error in units of the dtype's epsilon: the size of cancelling
+            terms.
+        reason: why the permitted error exceeds the default.
+        dtypes: dtypes of the floating-point inputs; by default all that the op accepts.
         differentiable: arguments whose gradients are checked; by default all floating point ones,
             () for none.
         smooth: factor on the tolerance of the gradient, for large third derivatives.
-        project: makes of a step of an input one that the op's gradient speaks of.
+        project: projects a step of an input to the directions that the op's gradient covers.
     """
 
     op: str
@@ -152,14 +153,14 @@ def is_float(x: Any) -> bool:
 
 
 def run(case: OpCase, xs: Inputs, attrs: Mapping[str, Any]) -> tuple[Array, ...]:
-    """The outputs of the case's op, flat."""
+    """The outputs of the case's op, as a flat list."""
     return arrays_of(execute(case.definition, *tensors_of(xs), **attrs))
 
 
 def run_vjp(
     case: OpCase, xs: Inputs, attrs: Mapping[str, Any], dys: Sequence[Array | None]
 ) -> tuple[Any, ...]:
-    """The gradients of the differentiable inputs, in their form; None where nothing flows."""
+    """The gradients of the differentiable inputs, in their structure; None without a gradient."""
     inputs = tensors_of(xs)
     chosen = [inputs[index] for index in differentiable_inputs(case, xs)]
     with GradientTape() as tape:
@@ -176,7 +177,7 @@ def run_vjp(
 
 
 def differentiable_inputs(case: OpCase, xs: Inputs) -> tuple[int, ...]:
-    """The arguments that gradients are checked for."""
+    """The arguments whose gradients are checked."""
     if case.differentiable is not None:
         return case.differentiable
     if not case.definition.differentiable:
@@ -190,7 +191,7 @@ def differentiable_inputs(case: OpCase, xs: Inputs) -> tuple[int, ...]:
 
 
 def tensors_of(xs: Inputs) -> tuple[Any, ...]:
-    """Tensors around read-only copies, so that no kernel writes into its inputs unseen."""
+    """Tensors of read-only copies, so that kernels which write into their inputs fail."""
     return tuple(tensors_of(x) if isinstance(x, tuple) else _tensor(x) for x in xs)
 
 
@@ -221,7 +222,7 @@ def references(case: OpCase, xs: Inputs) -> tuple[Array, ...]:
 
 
 def assert_close(case: OpCase, got: Array, wanted: Array) -> None:
-    """`got` is `wanted` within the tolerance that the case states."""
+    """Assert that `got` is `wanted` within the case's tolerance."""
     assert got.shape == wanted.shape, f"{case.op}: shape {got.shape}, wanted {wanted.shape}"
     if not (is_float(got) or got.dtype.kind == "c"):
         np.testing.assert_array_equal(got, wanted.astype(got.dtype))
@@ -236,7 +237,7 @@ def assert_close(case: OpCase, got: Array, wanted: Array) -> None:
         spacing = np.maximum(np.abs(wanted), float(limits.smallest_normal)) * float(limits.eps)
         allowed = case.ulps * spacing + case.slack * float(limits.eps)
         wide = got.astype(np.float64)
-        # What overflows in the narrower dtype is as good as infinite.
+        # A number that overflows in the narrower dtype counts as infinite.
         same = (wide == exact) | (np.isnan(wide) & np.isnan(wanted))
         near = np.abs(wide - wanted) <= allowed
     bad = ~(same | near)
@@ -249,7 +250,7 @@ def assert_close(case: OpCase, got: Array, wanted: Array) -> None:
 
 
 def inferred(case: OpCase, xs: Inputs, attrs: Mapping[str, Any], *, known: str) -> tuple[Any, ...]:
-    """The shapes that inference tells.
+    """The inferred shapes.
 
     Args:
         case: the case.

@@ -17,7 +17,7 @@ from support.scoring import write_jsonl, write_parquet
 
 FILES, ROWS = 6, 1500
 MODEL = FOLDER / "saved_models" / "keras_mlp" / "model"
-# It ends with this process, and all of it with it.
+# All of it ends with this process.
 _CLUSTER = """
 import sys
 import ray
@@ -26,10 +26,10 @@ found = ray.init("local", num_cpus=2, include_dashboard=False, object_store_memo
 print(found.address_info["address"], flush=True)
 sys.stdin.read()
 """
-# What is compiled while it runs sums in another order: the plan alone gives the same bits always.
-# That only the driver is told so is part of the tests.
+# Machine code sums in another order: only the plan always gives the same bits. That only the driver
+# gets this setting is part of the tests.
 _PLAN = {"PINNACE_TIER": "plan"}
-# A cluster of Ray takes only those who know its token.
+# A Ray cluster accepts only clients that know its token.
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
 BOUND_S = 300
 
@@ -50,7 +50,7 @@ def running_cluster() -> Iterator[str]:
 
 
 def write_rows(folder: Path, number: int) -> None:
-    """A file of Parquet, or one of JSON with a bad row."""
+    """Write a Parquet file, or a JSON file with a bad row."""
     x = np.random.default_rng(number).standard_normal((ROWS, 8)).astype(np.float32)
     ids = range(number * ROWS, (number + 1) * ROWS)
     if number % 2:
@@ -68,7 +68,7 @@ def start(
     model: Path = MODEL,
     own: dict[str, str | None] | None = None,
 ) -> subprocess.Popen[str]:
-    """`pinnace score`; `own` is of the environment, None where a variable is not set."""
+    """Start `pinnace score`; `own` has environment variables, None unsets one."""
     keep = ["--keep", "id"] if model == MODEL else []
     command = [sys.executable, "-m", "pinnace.deploy.cli.main", "score", model]
     command += ["--input", data, "--output", folder, *keep, "--batch-size", "4", "--json"]
@@ -83,7 +83,7 @@ def start(
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, Any, str]:
-    """The exit code, what is told as JSON, and what is said of failures."""
+    """The exit code, the JSON summary, and stderr."""
     try:
         out, err = process.communicate(timeout=BOUND_S)
     finally:
@@ -93,5 +93,5 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, Any, str]:
 
 
 def on_ray(address: str, *more: str) -> list[str]:
-    """Flags."""
+    """The flags for Ray."""
     return ["--engine", "ray", "--ray-address", address, *more]

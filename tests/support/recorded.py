@@ -1,4 +1,4 @@
-"""Recorded calls of a SavedModel (`io.npz`): running them, and how far the answers are off."""
+"""Recorded calls of a SavedModel (`io.npz`): running them, and the error of their results."""
 
 import re
 from pathlib import Path
@@ -70,7 +70,7 @@ def _call(model: Any, signature: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _whole(function: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The inputs, where those that are recorded by numbers become one value."""
+    """The inputs, with components that are recorded by number combined to one value."""
     specs = function.structured_input_signature[1]
     whole = {name: value for name, value in given.items() if "|" not in name}
     for name in {one.rpartition("|")[0] for one in given if "|" in one}:

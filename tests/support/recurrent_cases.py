@@ -1,4 +1,4 @@
-"""The recurrent layers and models that Keras and this library both build."""
+"""Recurrent layers and models that Keras and this library both build."""
 
 import zlib
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 STEPS = 3
 
-# Each takes `keras.layers`, and gives a layer for float32[3, 6, 4].
+# Each takes `keras.layers` and returns a layer for float32[3, 6, 4].
 LAYERS: dict[str, Callable[[Any], Any]] = {
     "simple": lambda k: k.SimpleRNN(5),
     "simple_sequences": lambda k: k.SimpleRNN(5, "relu", use_bias=False, return_sequences=True),
@@ -87,7 +87,7 @@ def sequences(name: str) -> tuple[Array, Array | None, bool]:
 
 
 def embedded(keras: Any) -> Any:
-    """Numbers, 0 for none, through two layers that skip them."""
+    """Ids, with 0 as padding, through two layers that skip it."""
     return keras.Sequential(
         [
             keras.Input((6,), dtype="int32"),
@@ -100,7 +100,7 @@ def embedded(keras: Any) -> Any:
 
 
 def tagged(keras: Any) -> Any:
-    """A class per step: losses and metrics skip what does not count."""
+    """A class per step: losses and metrics skip masked steps."""
     inputs = keras.Input((6,), dtype="int32")
     x = keras.layers.Embedding(10, 4, mask_zero=True)(inputs)
     x = keras.layers.Dropout(0.0)(x)
@@ -110,7 +110,7 @@ def tagged(keras: Any) -> Any:
 
 
 def merged(keras: Any) -> Any:
-    """Masks through joins, pooling."""
+    """Masks through merge layers and pooling."""
     inputs = keras.Input((6,), dtype="int32")
     x = keras.layers.Embedding(10, 4, mask_zero=True)(inputs)
     left = keras.layers.Dense(4, "relu")(x)
@@ -128,7 +128,7 @@ MODELS: dict[str, Callable[[Any], Any]] = {
 
 
 def trained(model: Any, name: str) -> dict[str, Array]:
-    """First weights, losses and metrics of some steps, last weights, predictions."""
+    """Initial weights, losses and metrics of some steps, final weights, predictions."""
     generator = np.random.default_rng(zlib.crc32(name.encode()))
     x = generator.integers(1, 10, (STEPS, 8, 6)).astype(np.int32)
     for row in x.reshape(-1, 6):

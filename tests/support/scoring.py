@@ -27,7 +27,7 @@ def save_rowwise(folder: Path) -> Path:
 
 
 def save_rank(folder: Path) -> Path:
-    """A model of rows of any length: `n` is the length, `reversed` the row backwards."""
+    """A model of rows of any length: `n` is the length, `reversed` the reversed row."""
 
     class AnyLength(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int64, name="ids")])
@@ -44,7 +44,7 @@ def save_rank(folder: Path) -> Path:
 
 
 def rows_of(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
-    """Rows of small whole numbers, float32 [count, 4]."""
+    """Rows of small integers, float32 [count, 4]."""
     drawn = np.random.default_rng(seed).integers(-1000, 1000, (count, ROW))
     return np.asarray(drawn, np.float32)
 
@@ -64,7 +64,7 @@ def write_parquet(path: Path, columns: Mapping[str, Any], **options: Any) -> Pat
 
 
 def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:
-    """A line of JSON for each row; what is bytes already stays."""
+    """A line of JSON for each row; rows that are bytes already stay unchanged."""
     lines = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
@@ -98,7 +98,7 @@ def write_examples(path: Path, rows: Sequence[Mapping[str, Any]], compression: s
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of results, whatever its format: Python's values."""
+    """The rows of a result file in any format, as Python values."""
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -128,7 +128,7 @@ def _cell(text: str) -> Any:
 
 
 def bad_rows(folder: Path, target: str) -> list[tuple[int, str]]:
-    """Numbers and reasons of the bad rows of a file of results."""
+    """Indices and reasons of the bad rows of a result file."""
     path = folder / "_bad" / f"{target}.jsonl"
     if not path.exists():
         return []

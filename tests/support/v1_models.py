@@ -1,4 +1,4 @@
-"""Models of version 1 that `tests/interop/v1_writing.py` wrote: loading one, and its answers."""
+"""Models of version 1 that `tests/interop/v1_writing.py` wrote: loading them, and their results."""
 
 import json
 from pathlib import Path

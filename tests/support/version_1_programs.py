@@ -20,7 +20,7 @@ def _read() -> dict[str, str]:
 
 PROGRAMS = {
     **_read(),
-    # What a text file of ours would not keep.
+    # Characters that a text file of ours would not keep.
     "windows_lines": (
         "import tensorflow as tf\r\n\r\nx = tf.log(1.0)  # one\r\n"
         "y = tf.reduce_sum(x,\r\n                  keep_dims=True)\r\n"

@@ -16,7 +16,7 @@ def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 async def until_in_loop(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    """The same, while the event loop goes on."""
+    """The same, while the event loop keeps running."""
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(_PAUSE_S)

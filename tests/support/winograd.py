@@ -1,4 +1,4 @@
-"""Winograd's tiles for convolutions that are too small to be worth them."""
+"""Winograd's tiles for convolutions that are too small to profit from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def every_small_convolution_by_tiles(patch: pytest.MonkeyPatch) -> None:
-    """Have every convolution with 3×3 windows side by side done by tiles."""
+    """Compute every convolution with 3×3 windows and stride 1 by tiles."""
     for name in ("_CHANNELS", "_OUTPUTS", "_WORTH_TRANSFORMING"):
         patch.setattr(winograd, name, 1)
     patch.setattr(winograd, "_MOST_RESULTS", 4.0)

@@ -1,7 +1,7 @@
 """Removes from this process the POSIX functions that Windows lacks, as far as possible.
 
-`os.name` stays: paths and sockets are still this system's. Behaviour that depends on it, or on
-Windows' own file system, has separate tests. NumPy needs `os.uname` on Linux. Import this before
+`os.name` stays unchanged: paths and sockets are still this system's. Behaviour that depends on it,
+or on Windows' file system, has separate tests. NumPy needs `os.uname` on Linux. Import this before
 pinnace.
 """
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What `tf_check.py` asks TensorFlow of one model, of many: `python tf_corpus.py WORK.json`.
+"""The checks of `tf_check.py` for many models: `python tf_corpus.py WORK.json`.
 
-WORK.json holds a list of {"name", "model", "io", "paths", "atol", "rtol"}. TensorFlow is imported
-once; each model and path has a forked process of its own, so that an abort inside TensorFlow is the
-answer for that one. Writes a line of JSON per answer: {"name", "path", "ok", "detail"}.
+WORK.json has a list of {"name", "model", "io", "paths", "atol", "rtol"}. TensorFlow is imported
+once; each model and path runs in a separate forked process, so that an abort inside TensorFlow is
+the result of only that one. Writes a line of JSON per result: {"name", "path", "ok", "detail"}.
 """
 
 import argparse
@@ -26,21 +26,21 @@ SECONDS = 300
 
 
 def ask(work: dict[str, Any], path: str) -> dict[str, Any]:
-    """What a path says of a model."""
+    """The result of a path for a model."""
     tolerance = {"atol": work["atol"], "rtol": work["rtol"]}
     args = argparse.Namespace(model=work["model"], tags=["serve"], select_tf_ops=False, **tolerance)
     try:
         return {"ok": True, "detail": tf_check.PATHS[path](args, tf_check.load_cases(work["io"]))}
     except tf_check.NotRun as error:
         return {"ok": True, "detail": str(error)}
-    except Exception as error:  # any failure is the answer
+    except Exception as error:  # any failure is the result
         text = " ".join(str(error).split())[:600]
         trace = traceback.format_exc()[-2000:]
         return {"ok": False, "detail": f"{type(error).__name__}: {text}", "trace": trace}
 
 
 def answer(work: dict[str, Any], path: str) -> dict[str, Any]:
-    """The same, in a process of its own."""
+    """The same in a separate process."""
     read, write = os.pipe()
     child = os.fork()
     if not child:

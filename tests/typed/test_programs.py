@@ -1,7 +1,7 @@
-"""The README's program and one for each page of the guide run, and type checkers accept them.
+"""The README's program and one for each page of the guide run, and pass type checks.
 
-They are checked as a user's programs are: against the package under its import name, strictly, and
-without an ignore. `make typed` asks mypy and pyright; the fast tests run the programs.
+They are checked like a user's programs: against the package under its import name, in strict mode,
+and without ignores. `make typed` asks mypy and pyright; the fast tests run the programs.
 """
 
 import json
@@ -28,7 +28,7 @@ def readme_program() -> str:
 
 
 def mypy(*files: Path, folder: Path) -> dict[tuple[str, int], str]:
-    """What mypy objects to: file name and line -> message."""
+    """mypy's errors: file name and line -> message."""
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--namespace-packages"]
     command += ["--explicit-package-bases", "--follow-imports=silent", "--ignore-missing-imports"]
     command += ["--cache-dir", str(ROOT / ".cache" / "mypy-typed"), "--no-error-summary"]
@@ -47,7 +47,7 @@ def mypy(*files: Path, folder: Path) -> dict[tuple[str, int], str]:
 
 
 def pyright(*files: Path, folder: Path) -> dict[tuple[str, int], str]:
-    """What pyright objects to: file name and line -> message."""
+    """pyright's errors: file name and line -> message."""
     settings = {
         "include": [file.name for file in files],
         "extraPaths": [str(LINKS)],

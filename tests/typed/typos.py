@@ -1,4 +1,4 @@
-"""Slips that a type checker must catch: each line with the word "slip" is one, and no other is."""
+"""Slips that a type checker must report: exactly the lines with the word "slip"."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def scaled(x: tf.Tensor, by: int = 2) -> tf.Tensor:
 
 
 class Scale(tf.Module):
-    """The same as a method."""
+    """The same function as a method."""
 
     @tf.function
     def scaled(self, x: tf.Tensor) -> tf.Tensor:

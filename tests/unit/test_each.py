@@ -1,4 +1,4 @@
-"""A rule of many things, in one test: the failure names each that breaks it."""
+"""One test for a rule with many cases: the failure names each case that breaks it."""
 
 import pytest
 

@@ -61,13 +61,15 @@ class CompilerProcess:
 
     def __init__(self, environment: Mapping[str, str], options: Sequence[str]) -> None:
         if not sys.executable:
-            raise EndedError("this program does not say where its Python interpreter is")
+            raise EndedError(
+                "the path of this program's Python interpreter is unknown (sys.executable)"
+            )
         path = json.dumps([one for one in sys.path if one])
         try:
             # A file, since a pipe that nobody reads would block the process.
             self._errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the process)
         except OSError as error:
-            raise EndedError(f"no temporary file can be made: {error}") from error
+            raise EndedError(f"no temporary file can be created: {error}") from error
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-W", "ignore", "-c", _PROGRAM, path, *options],

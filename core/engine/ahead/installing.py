@@ -80,7 +80,7 @@ def _is_made(names: list[str], folder: Path, system: System) -> bool:
 def _check_sources() -> None:
     if not reading.has_sources():
         raise FailedPreconditionError(
-            "this installation is of a wheel, which has no sources of kernels\n"
+            "this installation is from a wheel, which has no sources of kernels\n"
             f"  Try: {reading.COMPILE}"
         )
 

@@ -120,7 +120,7 @@ def _chosen() -> Library:
     if not (INSTALLED / table.FILE).is_file():
         raise RefusedError(f"there is no library; {_one_is_made()}")
     if not calling.can_call():
-        raise RefusedError(f"NumPy {np.__version__} or this Python lays out arrays in another way")
+        raise RefusedError(f"NumPy {np.__version__} or this Python has another layout of arrays")
     content = _content(INSTALLED / table.FILE)
     version, symbols = _of_sources()
     try:

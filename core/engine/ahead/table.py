@@ -88,7 +88,7 @@ def read(content: bytes, version: str | None) -> list[Library]:
         told = json.loads(content)
         is_same = told["kernels"] == version if version else told["pinnace"] == _pinnace()
         if told["format"] != FORMAT or not is_same:
-            raise RefusedError(f"they were made by another pinnace ({told['pinnace']})")
+            raise RefusedError(f"they were made by another version of pinnace ({told['pinnace']})")
         return [Library(**one) for one in told["libraries"]]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RefusedError(f"{FILE} is damaged: {error!r}") from error

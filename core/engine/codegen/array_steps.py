@@ -57,4 +57,6 @@ def lies_as(size: tuple[int, ...], shape: tuple[int, ...]) -> str:
         return "row"
     if size[-1] == 1 and size[:-1] == shape[:-1]:
         return "column"
-    raise UnsupportedError(f"{list(size)} in {list(shape)}")
+    raise UnsupportedError(
+        f"an operand of shape {list(size)} is no scalar, row or column of {list(shape)}"
+    )

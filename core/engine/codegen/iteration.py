@@ -43,7 +43,7 @@ class _Statements(RowStatements):
 
     def _give_up(self, condition: str, indent: str) -> list[str]:
         if not self.may_leave:
-            raise UnsupportedError("an iteration that is left when something is written")
+            raise UnsupportedError("an iteration may fail after it has written in place")
         return [f"{indent}{line}" for line in (f"if {condition}:", f"    {REFUSAL}", "    leave()")]
 
 
@@ -336,7 +336,9 @@ class Iteration:
             step = f"(l{place}.strides[1] // 4)"
             if place in lists.changed:
                 if BYTES[lists.holds(place)] != 4:
-                    raise UnsupportedError(f"list {place}: truth values are read and set")
+                    raise UnsupportedError(
+                        f"list {place}: elements of dtype bool are both read and set"
+                    )
                 source, target = self._slot(place, name), writer.reserve(item)
                 lines.append(writer.copied_rows(item, source, target))
                 writer.places[value] = target
@@ -368,7 +370,7 @@ class Iteration:
                     continue
                 index = self.variables.name(node.inputs[1])
                 if index is None:
-                    raise UnsupportedError(f"{node}: the index is no number")
+                    raise UnsupportedError(f"{node}: the index is not a scalar")
                 name = f"e{len(ends)}"
                 checks += checked_index(name, index, self.lists.length(place), REFUSAL)
                 ends.append((place, name, kind, item))
@@ -400,7 +402,7 @@ class Iteration:
             return name
         place = self._writer.places.get(value)
         if place is None or value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{value} is no number")
+            raise UnsupportedError(f"{value} is not a scalar")
         return f"floats({place.address}, 1)[0]"
 
     def _new_numbers(self) -> list[str]:
@@ -423,7 +425,7 @@ class Iteration:
         lines = flow.steps(test, scope)
         (decision,) = flow.results(test.graph, scope)
         if test.graph.outputs[0].dtype is not dtypes.bool:
-            raise UnsupportedError("the condition is no truth value")
+            raise UnsupportedError("the condition is not a bool")
         return decision, lines
 
     def _framed(self, begin: Sequence[str], iteration: Sequence[str]) -> list[str]:

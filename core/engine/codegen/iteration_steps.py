@@ -150,7 +150,7 @@ class Steps:
             if not (self._list_step(step.node) or self._constant_step(step.node)):
                 self._step(position, step.node)
         if sum(multiplications(node, sizes) for node in self.arrays) > team.WORTH_PRODUCTS:
-            raise UnsupportedError("products worth sharing between threads")
+            raise UnsupportedError("matrix products are large enough for several threads")
 
     def _list_step(self, node: Node) -> bool:
         """Handle a step on a list."""
@@ -204,12 +204,12 @@ class Steps:
         length = self._lists.length(place)
         at = f"{length} - iterations - 1" if index is None else self._variables.name(index)
         if at is None:
-            raise UnsupportedError(f"the index {index} is no number")
+            raise UnsupportedError(f"the index {index} is not a scalar")
         self.ahead += checked_index(name, at, length, REFUSAL)
         self.items[item] = (place, name)
         if not self._lists.items[place]:
             if place in self._lists.changed:
-                raise UnsupportedError(f"list {place}: numbers are read and set")
+                raise UnsupportedError(f"list {place}: scalars are both read and set")
             self._variables.names[item] = f"v{name}"
             self.ahead.append(f"v{name} = {SCALARS[item.dtype.name]}(l{place}[{name}])")
 

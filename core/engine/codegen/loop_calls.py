@@ -70,24 +70,24 @@ class LoopCall:
         lists = iteration.lists
         states = [self._node.inputs[place] for place in iteration.variables.carried]
         if any(value.dtype is not dtypes.float32 for value in states):
-            raise UnsupportedError("integers that an iteration changes")
+            raise UnsupportedError("loop variables with an integer dtype")
         most = _MULTIPLICATIONS
         if self._writer.parts > 1:
             most = PARTS_MULTIPLICATIONS // self._writer.parts
         elif iteration.rows is not None and iteration.rows >= SHARED_ROWS:
             most = SHARED_MULTIPLICATIONS * (OF_FEW if iteration.rows < FEW_ROWS else 1)
         if iteration.work * count > most:
-            raise UnsupportedError("a loop that takes long")
+            raise UnsupportedError("the loop takes too long for one thread")
         if lists.pushed or lists.popped or lists.repeated or lists.twins:
-            raise UnsupportedError("lists that grow, shrink or are added")
+            raise UnsupportedError("lists that grow, shrink or are summed")
         for place in (*lists.read, *lists.changed):
             kind = lists.holds(place)
             if kind != "float32" and (
                 kind != "bool" or place in lists.changed or not lists.items[place]
             ):
-                raise UnsupportedError(f"a list of {kind}")
+                raise UnsupportedError(f"a list with elements of dtype {kind}")
             if place in lists.changed and self._list(place).snapshot_size():
-                raise UnsupportedError("elements are set of a list that has some")
+                raise UnsupportedError("elements are set in a list that is not empty")
 
     def _list(self, place: int) -> Any:
         return self._values[place][()]
@@ -137,7 +137,7 @@ class LoopCall:
                 value = self._node.inputs[place] if changes else self._outer(fixed[place])
                 known = self._writer._constant(value)
                 if known is None or (letter == "f" and value.dtype is not dtypes.float32):
-                    raise UnsupportedError(f"{value}: a number that is not known")
+                    raise UnsupportedError(f"{value}: not a constant")
                 if letter == "q":
                     number = str(int(known))
                 else:
@@ -157,7 +157,7 @@ class LoopCall:
         """The plan's value for an input of the loop."""
         place = self._inputs.get(value)
         if place is None:
-            raise UnsupportedError(f"{value}: made in the loop")
+            raise UnsupportedError(f"{value}: computed inside the loop")
         return self._node.inputs[place]
 
     def _hoist(self) -> None:
@@ -174,7 +174,7 @@ class LoopCall:
                 if value in self._inputs and value.dtype in {dtypes.float32, dtypes.bool}:
                     writer.places[value] = writer._place(self._outer(value))
             if is_elementwise(node) or not all(map(writer._is_there, node.inputs)):
-                raise UnsupportedError(f"{node}: before the loop")
+                raise UnsupportedError(f"{node}: cannot be moved before the loop")
             writer._single(node)
 
     def _fixed(self, value: Value) -> tuple[Place, tuple[int, ...]]:

@@ -107,7 +107,7 @@ class Lists:
         elif node.op.sums and len(node.inputs) == 2:
             self._take_sum(node)
         else:
-            raise UnsupportedError(f"{node}: a list")
+            raise UnsupportedError(f"{node}: a list operation without a statement")
 
     def _take_sum(self, node: Node) -> None:
         """Record the sum of a list and one with a single element set."""
@@ -115,7 +115,7 @@ class Lists:
         if second in self._now:
             first, second = second, first
         if first not in self._now or second not in self._alone:
-            raise UnsupportedError(f"{node}: lists are added")
+            raise UnsupportedError(f"{node}: a sum of lists other than a gradient's")
         other, item = self._alone[second]
         self.twins.setdefault(self._now[first], []).append(other)
         self._change(first, node, "add", item)
@@ -129,7 +129,7 @@ class Lists:
             self.used.append(place)
         self._kinds[place] = kind
         if kind not in (BYTES if shape else _NUMBERS) or not math.prod(shape):
-            raise UnsupportedError(f"list {place} holds {kind}{list(shape)}")
+            raise UnsupportedError(f"list {place} has elements {kind}{list(shape)}")
 
     def _change(self, handle: Value, node: Node, kind: str, source: Node) -> None:
         """Record a newer version of a list; `source` has the index and the element."""
@@ -139,18 +139,18 @@ class Lists:
             raise UnsupportedError(f"{source}: the list may grow")
         self._note(place, source.outputs[-1] if kind == "pop" else source.inputs[-1])
         if kind == "add" and self.items[place] and self._kinds[place] != "float32":
-            raise UnsupportedError(f"{node}: truth values are added")
+            raise UnsupportedError(f"{node}: only lists of float32 can be summed")
         self.writes.setdefault(place, []).append((kind, source))
 
     def _check_versions(self) -> None:
         """Check that no version is used once there is a newer one."""
         for value, place in self._now.items():
             if self._outputs[place] is not value:
-                raise UnsupportedError(f"list {place} becomes another one")
+                raise UnsupportedError(f"list {place} is not returned as the same loop variable")
             if sum(one is value for one in self._outputs) != 1:
-                raise UnsupportedError(f"list {place} becomes two")
+                raise UnsupportedError(f"list {place} is returned twice")
         if any(self._inputs[place] in self._outputs for place in self.writes):
-            raise UnsupportedError("an older version of a list is kept")
+            raise UnsupportedError("the loop returns an earlier version of a list")
 
     def _sort(self, users: Mapping[Value, Sequence[int]]) -> None:
         self.popped: list[int] = []
@@ -162,14 +162,14 @@ class Lists:
                 self.changed.append(place)
                 continue
             if len(writes) > 1 or len(users[self._inputs[place]]) > 1:
-                raise UnsupportedError(f"list {place} is used otherwise too")
+                raise UnsupportedError(f"list {place}: a push or pop is not its only use")
             (self.pushed if "push" in kinds else self.popped).append(place)
         got = set(self.gets.values())
         self.looked_at = {place for place in self.changed if place in got or not self.items[place]}
         self.read = [place for place in self.used if place in got - {*self.changed}] + self.popped
         for twins in self.twins.values():
             if {*twins} & {*self.pushed, *self.popped}:
-                raise UnsupportedError("a list that grows is added to another")
+                raise UnsupportedError("a list that grows or shrinks is summed with another")
             self.used += [twin for twin in dict.fromkeys(twins) if twin not in self.used]
 
     def _look(self, values: Sequence[Array]) -> None:
@@ -178,7 +178,7 @@ class Lists:
         for place in self._place.values():
             held: object = values[place][()]
             if not isinstance(held, TensorList):
-                raise UnsupportedError(f"loop variable {place} is no list")
+                raise UnsupportedError(f"loop variable {place} is not a list")
             if place in self.read and self.is_strided(place) and is_same(held):
                 self.same.add(place)
 

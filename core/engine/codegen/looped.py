@@ -162,9 +162,9 @@ class _Search:
             if value in self._outputs or not members.issuperset(self._users.get(value, ()))
         ]
         if any(value.dtype is dtypes.variant for value in (*inputs, *outputs)):
-            raise UnsupportedError("a list goes in or out")
+            raise UnsupportedError("a tensor list is an input or output")
         if any(value.dtype is dtypes.resource for value in outputs):
-            raise UnsupportedError("a handle goes out")
+            raise UnsupportedError("a resource handle is an output")
         return PlainPart(sorted(members), inputs, outputs)
 
     def _at_one_place(self, members: set[int]) -> set[int]:
@@ -178,7 +178,7 @@ class _Search:
         end = min(users - members, default=len(self._nodes))
         kept = {place for place in members if place < end}
         if any(self._nodes[place].op.runs == "loop" for place in members - kept):
-            raise UnsupportedError("needed before a loop is over")
+            raise UnsupportedError("a value is needed before a loop has ended")
         return kept if kept == members else self._at_one_place(kept)
 
     def _is_open(self, place: int) -> bool:
@@ -208,7 +208,7 @@ class _Search:
             elif used or is_late:
                 outside.update(node.outputs)
         if not any(self._nodes[place].op.runs == "loop" for place in members):
-            raise UnsupportedError("no loop")
+            raise UnsupportedError("there is no loop")
         return members
 
     def _ahead(self, members: set[int]) -> set[int]:

@@ -100,7 +100,7 @@ def nest_of(loop: ast.For) -> Nest:
             for line in loop.body:
                 reader.read(line)
             return Nest(rows, columns, reader.given, reader.written, reader)
-    raise UnsupportedError(f"no loop: {ast.unparse(loop.iter)}")
+    raise UnsupportedError(f"not a loop over rows and columns: {ast.unparse(loop.iter)}")
 
 
 class _Reader(Numbers):
@@ -127,7 +127,7 @@ class _Reader(Numbers):
                 self.written.append(_view(view))
                 self.outputs.append(self._apart(self._made_of(value), whole=True))
             case _:
-                raise UnsupportedError(f"no instruction: {ast.unparse(line)}")
+                raise UnsupportedError(f"there is no instruction for {ast.unparse(line)}")
 
     def _given(self, view: View) -> Item:
         """The item of a view that is read."""
@@ -142,7 +142,7 @@ class _Reader(Numbers):
         try:
             return self._walk(tree, self._known)
         except NotImplementedError as error:
-            raise UnsupportedError(f"no instruction: {error}") from None
+            raise UnsupportedError(f"there is no instruction for {error}") from None
 
 
 _DTYPES: Mapping[str, str] = {name: dtype for dtype, name in VIEWS.items()}
@@ -154,4 +154,4 @@ def _view(tree: ast.expr) -> View:
             func=ast.Name(id=name), args=[ast.Constant(value=str(kind)), address, *row]
         ) if name in _DTYPES:
             return View(kind, address, row[0] if row else None, _DTYPES[name])
-    raise UnsupportedError(f"no numbers: {ast.unparse(tree)}")
+    raise UnsupportedError(f"not a view of numbers: {ast.unparse(tree)}")

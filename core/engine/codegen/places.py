@@ -109,7 +109,7 @@ class Places:
         if found is None:
             array = self._constant(value)
             if array is None:
-                raise UnsupportedError(f"{value}: no shape")
+                raise UnsupportedError(f"{value}: its shape is unknown")
             return np.shape(array)
         return found
 
@@ -128,9 +128,9 @@ class Places:
         if found is None:
             array = self._constant(value)
             if array is None or value.dtype not in _STORED:
-                raise UnsupportedError(f"{value}: not at hand")
+                raise UnsupportedError(f"{value}: it is not stored, and not a constant")
             if not array.size:
-                raise UnsupportedError(f"{value}: empty")
+                raise UnsupportedError(f"{value}: an empty array")
             self.constants.append(np.ascontiguousarray(array).reshape(-1))
             found = self.at(f"at(k{len(self.constants) - 1})", array.shape)
             self.steady(value, found)

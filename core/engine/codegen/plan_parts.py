@@ -110,7 +110,9 @@ class _Split:
         for position in self._without:
             op = steps[position].node.op
             if op.product is not None:
-                raise UnsupportedError(f"{op.name} has no statement, and regions multiply")
+                raise UnsupportedError(
+                    f"{op.name} has no statement, and regions compute its product"
+                )
         has_loops = any(steps[p].node.op.runs == "loop" for p in self._rest)
         centres = [p for p in self._rest if self._is_centre(p, has_loops)]
         if not centres:
@@ -122,12 +124,12 @@ class _Split:
         named = {self._made[value] for value in inputs if value in found.known}
         ahead = self._before({*self._without, *named} - behind)
         if ahead & centred:
-            raise UnsupportedError("a shape of what the kernel makes")
+            raise UnsupportedError("the shape of a result of the kernel is needed")
         found.ahead, found.behind = sorted(ahead), sorted(behind)
         found.nodes = [steps[p].node for p in self._rest if p not in ahead and p not in behind]
         left = {*centres} - behind
         if not left:
-            raise UnsupportedError("nothing is left that is worth a kernel")
+            raise UnsupportedError("no remaining step is worth a kernel")
         if not has_loops and len(found.nodes) < _FOR_EACH * (len(ahead) + len(behind)):
             raise UnsupportedError("too many steps without a statement")
 

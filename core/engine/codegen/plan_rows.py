@@ -104,7 +104,9 @@ class PlanRows:
             each, left = divmod(one[found[0]], self._rows)
             if not left and other[found[0]] == each * self._part:
                 return found[0]
-        raise UnsupportedError(f"{value}: {list(one)} and {list(other)}")
+        raise UnsupportedError(
+            f"{value}: shapes {list(one)} and {list(other)} for different numbers of rows"
+        )
 
     def _array(self, value: Value, call: Recorded | None = None) -> Array:
         found = (self._calls[0] if call is None else call).get(value)
@@ -129,7 +131,7 @@ class PlanRows:
             place, shape = axis - len(self._shape(value)), self._shape(node.inputs[0])
             is_one = len(shape) < -place or shape[place] == 1
             if node.op.name != "Fill" and not (node.op.name in {"BroadcastTo", "Tile"} and is_one):
-                raise UnsupportedError(f"{node}: makes rows")
+                raise UnsupportedError(f"{node}: creates a batch axis")
             self.axes[value] = axis
         elif node.op.shape_query or not self._apart.isdisjoint(node.inputs):
             first, second = (self._array(value, call) for call in self._calls)
@@ -225,7 +227,7 @@ class PlanRows:
                 return item + 1
             case "TensorListStack", [axis, None] if axis == own:
                 return own
-        raise UnsupportedError(f"{node}: a list of rows")
+        raise UnsupportedError(f"{node}: a list operation on a batch")
 
     def _loop(self, node: Node, count: int) -> None:
         """Follow the rows through a loop whose iterations keep them apart."""
@@ -252,7 +254,7 @@ class PlanRows:
             inner.follow(steps, {})
             ends = [inner.axes.get(value) for value in results]
             if any(a not in {b, _EMPTY} for a, b in zip(axes, ends, strict=True)):
-                raise UnsupportedError(f"{node}: rows on another axis")
+                raise UnsupportedError(f"{node}: the batch axis moves")
         used = {value for one in test.steps for value in one.node.inputs} | {*test.graph.outputs}
         places = zip(inputs, results, test.graph.inputs, axes, node.outputs, strict=True)
         for value, end, tested, axis, made in places:

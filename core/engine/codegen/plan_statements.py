@@ -95,7 +95,7 @@ class PlanStatements(RowStatements):
         (*some, m, k), (*others, columns, n) = map(self.size, (left, right))
         count = math.prod(some)
         if flip_a or some != others or node in self._added or node in self.sums:
-            raise UnsupportedError(f"{node}: products with shared matrices")
+            raise UnsupportedError(f"{node}: a batched product with a shared matrix")
         a, b = (
             f"({self._whole(value).address} + 4 * i * {math.prod(self.size(value)[-2:])})"
             for value in (left, right)
@@ -118,13 +118,15 @@ class PlanStatements(RowStatements):
         place = self._place(node.inputs[0])
         kind = node.inputs[0].dtype
         if kind is not dtypes.float32 and not (place.whole and kind is dtypes.bool):
-            raise UnsupportedError(f"{node}: a list of {node.inputs[0].dtype.name}")
+            raise UnsupportedError(
+                f"{node}: a list with elements of dtype {node.inputs[0].dtype.name}"
+            )
         self.places[node.outputs[0]] = self._whole(node.inputs[0])
 
     def _to_rows(self, node: Node) -> None:
         value = node.outputs[0]
         if value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{node}: a list of {value.dtype.name}")
+            raise UnsupportedError(f"{node}: a list with elements of dtype {value.dtype.name}")
         place = self._place(node.inputs[0])
         self._hand_on(value, self.at(place.address, self.size(value)))
 

@@ -42,7 +42,7 @@ class RowStatements(WholeNumbers):
         """
         for value in {value for node in nodes for value in (*node.inputs, *node.outputs)}:
             if 0 in self._sizes.get(value, ()) and self._constant(value) is None:
-                raise UnsupportedError(f"{value}: empty")
+                raise UnsupportedError(f"{value}: an empty array")
         super().write(nodes, homes, wanted)
 
     def _single(self, node: Node) -> None:
@@ -54,14 +54,16 @@ class RowStatements(WholeNumbers):
             raise UnsupportedError(f"{node.op.name} has no statement")
         kinds = _MOVED if node.op.moves == "split" else _KINDS.get(write)
         if kinds is not None and any(value.dtype not in kinds for value in node.outputs):
-            raise UnsupportedError(f"{node.op.name} of {node.outputs[0].dtype.name}")
+            raise UnsupportedError(
+                f"{node.op.name} has no statement for {node.outputs[0].dtype.name}"
+            )
         write(self, node)
 
     # Storage.
 
     def _same(self, node: Node) -> None:
         if node.inputs[0].dtype not in {dtypes.float32, dtypes.int32, dtypes.int64}:
-            raise UnsupportedError(f"{node}: {node.inputs[0].dtype.name}")
+            raise UnsupportedError(f"{node}: no statement for {node.inputs[0].dtype.name}")
         self._pass(node)
 
     # Moves of numbers.
@@ -71,7 +73,7 @@ class RowStatements(WholeNumbers):
         value = node.inputs[0]
         shape, order = self.size(value), self._constant(node.inputs[1])
         if order is None:
-            raise UnsupportedError(f"{node}: an order that is not known")
+            raise UnsupportedError(f"{node}: the permutation is not a constant")
         long = [axis for axis in (int(one) % len(shape) for one in order) if shape[axis] > 1]
         if long == sorted(long):
             self._pass(node)
@@ -81,7 +83,7 @@ class RowStatements(WholeNumbers):
         width = math.prod(shape[axis] for axis in long[2:])
         is_whole = value.dtype is not dtypes.float32
         if not swapped or (is_whole and (width > 1 or value.dtype not in _KEPT | {dtypes.int64})):
-            raise UnsupportedError(f"{node}: only two axes change places, the first")
+            raise UnsupportedError(f"{node}: only the first two axes can be swapped")
         if is_whole:  # such as the masks of steps
             kind = WHOLE_DTYPES.index(value.dtype.name)
             numbers = f"{self._whole(value).address}, {kind}"
@@ -104,13 +106,13 @@ class RowStatements(WholeNumbers):
         value = node.inputs[0]
         shape, axes = self.size(value), self._constant(node.inputs[1])
         if axes is None or not shape:
-            raise UnsupportedError(f"{node}: axes that are not known")
+            raise UnsupportedError(f"{node}: the axes are not a constant")
         long = {axis for axis in (int(one) % len(shape) for one in axes) if shape[axis] > 1}
         if not long:
             self._pass(node)
             return
         if len(long) > 1:
-            raise UnsupportedError(f"{node}: only one axis")
+            raise UnsupportedError(f"{node}: only one axis can be reversed")
         before, count = math.prod(shape[: min(long)]), shape[min(long)]
         source, home = self._whole(value), self._whole_home(node.outputs[0])
         row = math.prod(shape) // (before * count)
@@ -139,7 +141,7 @@ class RowStatements(WholeNumbers):
         if node.op.moves == "slice":
             key = key_of(node, self.size(node.inputs[0]), self._constant)
             if key is None:
-                raise UnsupportedError(f"{node}: bounds that are not known")
+                raise UnsupportedError(f"{node}: the bounds are not constants")
             return node.inputs[0], [key]
         is_split = node.op.moves == "split"
         value = node.inputs[1 if is_split and node.op.name != "SplitV" else 0]
@@ -147,7 +149,7 @@ class RowStatements(WholeNumbers):
         if is_split:
             axis = self._constant(node.inputs[0 if value is node.inputs[1] else 2])
         if axis is None or not shape or value.dtype is not dtypes.float32:
-            raise UnsupportedError(f"{node}: an axis that is not known")
+            raise UnsupportedError(f"{node}: the axis is not a constant, or the dtype not float32")
         place = int(np.reshape(axis, -1)[0]) % len(shape)
         ahead = [slice(None)] * place
         if not is_split:
@@ -163,7 +165,7 @@ class RowStatements(WholeNumbers):
         if step == 1:
             place = self.at(f"({self._whole(value).address} + {each * part.first})", size)
         elif value.dtype is dtypes.bool:
-            raise UnsupportedError(f"{made}: truth values apart")
+            raise UnsupportedError(f"{made}: elements of dtype bool that are not contiguous")
         elif (part.shape[:-1], part.along) == (shape[:-1], along):  # adjacent columns
             source = self._place(value)
             place = Place(f"({source.address} + {4 * part.first})", source.step, False)
@@ -172,7 +174,9 @@ class RowStatements(WholeNumbers):
             place = Place(address, str(along[-3]), False)
         else:
             if step is None or value.dtype is not dtypes.float32:
-                raise UnsupportedError(f"{made}: numbers in other places")
+                raise UnsupportedError(
+                    f"{made}: an irregular stride, or another dtype than float32"
+                )
             source, target = self._whole(value), self._whole_home(made)
             address, count = f"({source.address} + {4 * part.first})", math.prod(size)
             self.lines.append(f"copy_rows({address}, {step}, {target.address}, 1, {count}, 1)")
@@ -184,10 +188,14 @@ class RowStatements(WholeNumbers):
         value = node.outputs[0]
         shape = self.size(value)
         if value.dtype is not dtypes.float32 or len(shape) < 2:
-            raise UnsupportedError(f"{node}: {value.dtype.name} together, or numbers")
+            raise UnsupportedError(
+                f"{node}: only float32 arrays can be stacked, not {value.dtype.name} or scalars"
+            )
         place = node.attrs["axis"] % len(shape)
         if place not in {0, len(shape) - 1}:
-            raise UnsupportedError(f"{node}: only along the first or the last axis")
+            raise UnsupportedError(
+                f"{node}: arrays can be stacked only along the first or the last axis"
+            )
         home, count = self._whole_home(value), math.prod(self.size(node.inputs[0]))
         for index, source in enumerate(node.inputs):
             part = sliced(shape, contiguous(shape), [slice(None)] * place + [index])
@@ -213,7 +221,7 @@ class RowStatements(WholeNumbers):
         value = node.inputs[0]
         shape, axes = self.size(value), self._constant(node.inputs[1])
         if axes is None or not shape:
-            raise UnsupportedError(f"{node}: over axes that are not known")
+            raise UnsupportedError(f"{node}: the reduced axes are not a constant")
         gone = {int(one) % len(shape) for one in axes.reshape(-1)}
         # Axes of size 1 may be either.
         over = [axis for axis in sorted(gone) if shape[axis] > 1]
@@ -222,7 +230,7 @@ class RowStatements(WholeNumbers):
             return
         first, last = over[0], over[-1]
         if any(shape[axis] > 1 for axis in range(first, last) if axis not in gone):
-            raise UnsupportedError(f"{node}: over axes that are no neighbours")
+            raise UnsupportedError(f"{node}: the reduced axes are not adjacent")
         blocks, width = math.prod(shape[:first]), math.prod(shape[last + 1 :])
         rows = math.prod(shape[first : last + 1])
         what = "largest" if node.op.name == "Max" else "totals"
@@ -264,7 +272,7 @@ class RowStatements(WholeNumbers):
         shape = self.size(node.outputs[0])
         count, others = math.prod(shape), math.prod(self.size(second))
         if self.size(first) != shape or others not in {1, count}:
-            raise UnsupportedError(f"{node}: rows of one, columns of the other")
+            raise UnsupportedError(f"{node}: only a scalar second operand can broadcast")
         a, b = self._whole(first), self._whole(second)
         home = self._whole_home(node.outputs[0])
         which, step = BINARY.index(_function_of(node.op)), int(others == count)

@@ -117,7 +117,7 @@ class ScalarFlow:
         """The statements of one step; see `steps`."""
         self._statements += 1
         if self._statements > _STATEMENTS:
-            raise UnsupportedError("too many steps over numbers")
+            raise UnsupportedError("too many steps on scalars")
         if node.op.runs == "branch":
             return self._branch(node, scope)
         if node.op.runs == "loop":
@@ -132,7 +132,7 @@ class ScalarFlow:
             return []
         written = expression(node, [scope.name(one) for one in node.inputs], self._functions)
         if written is None:
-            raise UnsupportedError(f"{node.op.name} has no text")
+            raise UnsupportedError(f"{node.op.name} has no scalar expression")
         name = scope.names[node.outputs[0]] = self._fresh()
         lines = [line for one in written.refusals for line in _refused(one, self._refusal)]
         return [*lines, f"{name} = {written.text}"]
@@ -155,13 +155,13 @@ class ScalarFlow:
     def _number(self, scope: Scope, value: Value) -> str:
         found = scope.name(value)
         if found is None:
-            raise UnsupportedError(f"{value} is no number")
+            raise UnsupportedError(f"{value} is not a scalar")
         return found
 
     def _enter(self) -> None:
         self._depth += 1
         if self._depth > _DEPTH:
-            raise UnsupportedError("branches inside branches")
+            raise UnsupportedError("branches and loops are nested too deeply")
 
     # Branches.
 
@@ -186,7 +186,7 @@ class ScalarFlow:
                 there.dtype is not here.dtype
                 for there, here in zip(plan.graph.outputs, node.outputs, strict=True)
             ):
-                raise UnsupportedError(f"{node}: another dtype")
+                raise UnsupportedError(f"{node}: a branch returns another dtype")
             inside += [f"{name} = {one}" for name, one in zip(names, results, strict=True)]
             if index < len(tests):
                 lines.append(f"{'elif' if index else 'if'} {tests[index]}:")
@@ -201,7 +201,7 @@ class ScalarFlow:
 
     def _loop(self, node: Node, scope: Scope) -> list[str]:
         if self._loops is None:
-            raise UnsupportedError("a loop in an iteration")
+            raise UnsupportedError("a loop inside an iteration")
         self._enter()
         self.has_loops = True
         test, body = late.plan_of(node.attrs["cond"].graph), late.plan_of(node.attrs["body"].graph)
@@ -212,7 +212,7 @@ class ScalarFlow:
             if outputs[place] is value:
                 continue
             if not is_scalar(value):
-                raise UnsupportedError(f"{node}: loop variable {place} is no number")
+                raise UnsupportedError(f"{node}: loop variable {place} is not a scalar")
             name = names[place] = self._fresh()
             begin.append(f"{name} = {self._number(scope, node.inputs[place])}")
             before.names[test.graph.inputs[place]] = inside.names[value] = name
@@ -242,17 +242,17 @@ class ScalarFlow:
         source, item = node.inputs[0], node.outputs[0]
         array, shape = self._array(source, scope), source.shape
         if not is_scalar(item) or shape.rank is None:
-            raise UnsupportedError(f"{node}: not an element")
+            raise UnsupportedError(f"{node}: it does not select a single element")
         if node.op is GATHER_V2:
             first = constant_of(node.inputs[2])
             if first is None or int(first) or node.attrs.get("batch_dims") or shape.rank != 1:
-                raise UnsupportedError(f"{node}: not an element")
+                raise UnsupportedError(f"{node}: it does not select a single element")
             indices, backwards = [self._number(scope, node.inputs[1])], False
         else:
             indices, backwards = self._begin(node, scope), True
             others = ("begin_mask", "ellipsis_mask", "new_axis_mask")
             if any(node.attrs[name] for name in others) or len(indices) != shape.rank:
-                raise UnsupportedError(f"{node}: not an element")
+                raise UnsupportedError(f"{node}: it does not select a single element")
         lines, places = [], []
         for axis, index in enumerate(indices):
             place = self._fresh()
@@ -270,9 +270,9 @@ class ScalarFlow:
             return found
         array = constant_of(value)
         if array is None or not np.ndim(array) or value.dtype.name not in SCALARS:
-            raise UnsupportedError(f"{value} is no array of numbers")
+            raise UnsupportedError(f"{value} is not a constant array of numbers")
         if self._loops is None:
-            raise UnsupportedError("elements of constants")
+            raise UnsupportedError("elements of a constant array")
         self.constants.append(np.ascontiguousarray(array))
         return f"k{len(self.constants) - 1}"
 
@@ -283,10 +283,10 @@ class ScalarFlow:
         if found is None:
             known = constant_of(begin)
             if known is None:
-                raise UnsupportedError(f"{node}: indices that are no numbers")
+                raise UnsupportedError(f"{node}: the indices are neither constants nor scalars")
             found = [f"int64({int(one)})" for one in known.reshape(-1)]
         if node.attrs["shrink_axis_mask"] != (1 << len(found)) - 1:
-            raise UnsupportedError(f"{node}: not an element")
+            raise UnsupportedError(f"{node}: it does not select a single element")
         return found
 
 

@@ -141,7 +141,7 @@ class SmallPlan:
         if work > more * _MOST_MULTIPLICATIONS or largest > more * most:
             raise UnsupportedError("too much for one thread")
         if any(0 in self._sizes[value] for node in nodes for value in node.outputs):
-            raise UnsupportedError("empty arrays")
+            raise UnsupportedError("a result is an empty array")
         if len(nodes) < _FEWEST_STEPS:
             raise UnsupportedError("too few steps")
 
@@ -172,14 +172,14 @@ class SmallPlan:
         wanted = dict.fromkeys([*plan.graph.outputs, *later])
         self._results = [value for value in wanted if value in made]
         if any(value.dtype not in kinds_made for value in self._results):
-            raise UnsupportedError("a result of another dtype")
+            raise UnsupportedError("a result has a dtype without a statement")
         homes = {
             value: writer.at(f"at(y{index})", self._sizes[value])
             for index, value in enumerate(self._results)
         }
         writer.write(nodes, dict(homes), set(self._results))
         if any(value not in writer.places for value in self._results):
-            raise UnsupportedError("a result that no statement makes")
+            raise UnsupportedError("no statement computes a result")
         arguments = [Argument("p", "int64", 1)]
         for letter, values in (("x", self._given), ("y", self._results)):
             arguments += [
@@ -243,7 +243,7 @@ class SmallPlan:
         values, counts = recorded
         rows = next((len(one) for one in arrays if one.ndim), 0)
         if rows < SHARED_ROWS or not counts:
-            raise UnsupportedError("few rows, or no loop")
+            raise UnsupportedError("there are few rows, or no loop")
         worth = SHARED_MULTIPLICATIONS * (OF_FEW if rows < FEW_ROWS else 1)
         pieces = 2 * -(-rows // (2 * _PART))
         ends = [rows * piece // pieces for piece in range(pieces + 1)]
@@ -256,7 +256,7 @@ class SmallPlan:
             found = PlanRows(rows, size, (values, part[0]))
             found.follow(_inside(plan, parts), counts)
             if part[1] != counts or found.work < worth:
-                raise UnsupportedError("little work")
+                raise UnsupportedError("there is too little work for several threads")
             tables[size] = table = cls(plan, part, pieces)
             if table._parts.nodes != parts.nodes:  # integer steps are left to the plan
                 parts = table._parts
@@ -264,10 +264,12 @@ class SmallPlan:
                 found.follow(_inside(plan, parts), counts)
             axes = [found.axes.get(value) for value in (*table._given, *table._results)]
             if not {None, 0}.issuperset(axes) or None in axes[len(table._given) :]:
-                raise UnsupportedError("rows on another axis, or a result without rows")
+                raise UnsupportedError(
+                    "a batch axis that is not the first, or a result without one"
+                )
         kernels = [(one._parts.nodes, one._given, one._variables) for one in tables.values()]
         if any(one != (parts.nodes, *kernels[0][1:]) for one in kernels):
-            raise UnsupportedError("tables of other steps")
+            raise UnsupportedError("the tables for different numbers of rows have different steps")
         table._sizes = _sizes_of(values)
         are_cut = [axis == 0 for axis in axes]
         table._walk = _Shared([tables[size]._walk for size in sizes], ends, are_cut)

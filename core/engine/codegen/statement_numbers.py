@@ -68,7 +68,7 @@ class StatementNumbers(StatementRegisters):
         """The value of an expression."""
         read = _READERS.get(type(tree))
         if read is None:
-            raise UnsupportedError(f"no row: {ast.unparse(tree)}")
+            raise UnsupportedError(f"there is no row for {ast.unparse(tree)}")
         return read(self, tree)
 
     def _literal(self, tree: ast.Constant) -> Number:
@@ -79,7 +79,7 @@ class StatementNumbers(StatementRegisters):
     def _attribute(self, tree: ast.Attribute) -> Number:
         known = {"np.nan": np.nan, "np.inf": np.inf}.get(ast.unparse(tree))
         if known is None:
-            raise UnsupportedError(f"no row: {ast.unparse(tree)}")
+            raise UnsupportedError(f"there is no row for {ast.unparse(tree)}")
         return self._real_constant(known, "float64")
 
     def _logical(self, tree: ast.BoolOp) -> Number:
@@ -93,7 +93,7 @@ class StatementNumbers(StatementRegisters):
         test = self._truth(self._number(tree.test))
         given = test, self._number(tree.body), self._number(tree.orelse)
         if given[1].kind != given[2].kind:
-            raise UnsupportedError(f"two kinds: {ast.unparse(tree)}")
+            raise UnsupportedError(f"operands of two kinds: {ast.unparse(tree)}")
         return self._computed("CHOOSE", given, given[1].kind)
 
     def _named(self, name: str) -> Number:
@@ -104,7 +104,7 @@ class StatementNumbers(StatementRegisters):
         if a.is_real or b.is_real or op is ast.Div:
             what = _REAL.get(op)
             if what is None:
-                raise UnsupportedError(f"{op.__name__} of fractions")
+                raise UnsupportedError(f"there is no row for {op.__name__} of floats")
             # The result of an integer and a float is a float64, as in NumPy.
             kinds = {one.kind for one in (a, b)}
             kind = "float32" if kinds == {"float32"} else "float64"
@@ -112,7 +112,7 @@ class StatementNumbers(StatementRegisters):
             return self._rounded(found) if kind == "float32" else found
         what = _BINARY.get(op)
         if what is None:
-            raise UnsupportedError(f"no operation: {op.__name__}")
+            raise UnsupportedError(f"there is no row for {op.__name__}")
         is_unsigned = "unsigned" in {a.kind, b.kind}
         if is_unsigned and what in _OF_UNSIGNED:
             what = f"UNSIGNED_{_OF_UNSIGNED[what]}"
@@ -127,7 +127,7 @@ class StatementNumbers(StatementRegisters):
         if isinstance(op, ast.Invert) and not a.is_real:
             return self._computed("XOR", (a, self._constant(-1)))
         if not isinstance(op, ast.USub):
-            raise UnsupportedError("a sign")
+            raise UnsupportedError("a unary operator without a row")
         if a.is_real:
             if a.level == CONSTANT:
                 return self._real_constant(-a.value, a.kind)
@@ -201,7 +201,7 @@ class StatementNumbers(StatementRegisters):
             return self._of_system("FUNCTION_OF_TWO", BINARY.index(name), given)
         what = _EXTREMES.get(name)
         if what is None or len(given) != 2:
-            raise UnsupportedError(f"no row: {ast.unparse(tree)}")
+            raise UnsupportedError(f"there is no row for {ast.unparse(tree)}")
         if any(one.is_real for one in given):
             return self._extreme(what, *given)
         if any(one.kind == "unsigned" for one in given):
@@ -213,7 +213,7 @@ class StatementNumbers(StatementRegisters):
     def _extreme(self, what: str, a: Number, b: Number) -> Number:
         """The larger or the smaller float; NaN if either is NaN."""
         if a.kind != b.kind:
-            raise UnsupportedError("two kinds")
+            raise UnsupportedError("operands of two kinds")
         pair = (b, a) if what == "LARGER" else (a, b)
         is_first = self._computed("REAL_LESS", pair)
         is_nan = self._negated(self._computed("REAL_EQUAL", (a, a)))
@@ -271,7 +271,7 @@ class StatementNumbers(StatementRegisters):
             return self._computed("WRAP", (a, self._constant(64 - bits)))
         if name in _UNSIGNED:
             return self._folded("AND", a, self._constant((1 << _UNSIGNED[name]) - 1))
-        raise UnsupportedError(f"no row: {name}")
+        raise UnsupportedError(f"there is no row for {name}")
 
     def _unsigned(self, a: Number) -> Number:
         """A float from 0 up to 2**64 as an unsigned integer."""
@@ -292,7 +292,7 @@ class StatementNumbers(StatementRegisters):
         if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
             return self._entry(base.value.id, base.attr, int(self._number(tree.slice).value))
         if not isinstance(base, ast.Name):
-            raise UnsupportedError(f"no row: {ast.unparse(tree)}")
+            raise UnsupportedError(f"there is no row for {ast.unparse(tree)}")
         dtype, address = self._place(base.id, tree.slice)
         if base.id == "lengths" and base.id not in self._held:  # nothing changes them
             key = ("length", address.register)
@@ -310,11 +310,11 @@ class StatementNumbers(StatementRegisters):
             held, found = self._held.get(name), self._arguments.get(name)
             named = held.dtype if held is not None else found[1].dtype if found else None
             if named is None:
-                raise UnsupportedError(f"no numbers: {name}")
+                raise UnsupportedError(f"{name} is not an array of numbers")
             dtype, begin = named, self._entry(name, "at")
         axes = index.elts if isinstance(index, ast.Tuple) else [index]
         if dtype not in LOADS or len(axes) != self._rank(name):
-            raise UnsupportedError(f"no element: {name}")
+            raise UnsupportedError(f"{name} cannot be indexed like this")
         at = self._constant(0)
         for axis, one in enumerate(axes):
             if axis:

@@ -144,7 +144,7 @@ class StatementRegisters:
         if key not in self._entries:
             place, one = self._arguments.get(name, (-1, Argument(name)))
             if place < 0 or (one.dtype is None) != (what == "value") or axis >= max(one.rank, 1):
-                raise UnsupportedError(f"no {what}: {name}")
+                raise UnsupportedError(f"argument {name} has no {what}")
             register = self._reserved[key]
             self._entries[key] = Number(register, STEADY)
             self._taken.append((register, place, what, axis))

@@ -126,7 +126,7 @@ class _Translation(StatementNumbers):
         elif isinstance(line, ast.For):
             self._for(line)
         else:
-            raise UnsupportedError(f"no row: {ast.unparse(line)}")
+            raise UnsupportedError(f"there is no row for the statement {ast.unparse(line)}")
 
     def _put(self, target: ast.expr, number: Number) -> None:
         """Assign a number to a variable, or to an element of an array."""
@@ -205,12 +205,12 @@ class _Translation(StatementNumbers):
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 dtype, address = self._place(name, index)
             case _:
-                raise UnsupportedError(f"no row: {ast.unparse(target)}")
+                raise UnsupportedError(f"there is no row for {ast.unparse(target)}")
         kind = LOADS[dtype]
         if dtype.startswith("float"):
             number = self._as_real(number)
         elif number.is_real:
-            raise UnsupportedError("a fraction among integers")
+            raise UnsupportedError("a float is stored in an integer array")
         self._emit(CHANGING, f"STORE_{kind}", number.register, address.register)
 
     def _call(self, name: str, args: Sequence[ast.expr]) -> None:
@@ -224,7 +224,7 @@ class _Translation(StatementNumbers):
             return
         what = "PRODUCT" if name == "multiply" else name.upper()
         if what not in OPERATION:
-            raise UnsupportedError(f"no row: {name}")
+            raise UnsupportedError(f"there is no row for {name}")
         self._emit(CHANGING, what, *(self._number(one).register for one in args))
 
     # Functions, and arrays of their own.
@@ -292,7 +292,7 @@ class _Translation(StatementNumbers):
             case _ if dtype is None:
                 names[name] = self._copied(self._number(tree))
             case _:
-                raise UnsupportedError(f"no array: {ast.unparse(tree)}")
+                raise UnsupportedError(f"not an array: {ast.unparse(tree)}")
 
     # Flow.
 
@@ -339,7 +339,7 @@ class _Translation(StatementNumbers):
             ) if len(first) < 2:
                 pass
             case _:
-                raise UnsupportedError(f"no row: {ast.unparse(line)}")
+                raise UnsupportedError(f"there is no row for the statement {ast.unparse(line)}")
         stop = self._copied(self._number(end))
         self._set(name, self._number(first[0]) if first else self._constant(0))
         self._repeated(lambda: self._computed("LESS", (self._named(name), stop)), line.body, name)

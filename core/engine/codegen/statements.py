@@ -102,7 +102,7 @@ class Statements(Places):
             if not ready:
                 ready = self._group(pending)
                 if not ready:
-                    raise UnsupportedError(f"{pending[0]}: cannot be reached")
+                    raise UnsupportedError(f"{pending[0]}: its inputs are never computed")
                 self._elementwise(ready)
             done = set(ready)
             pending = [node for node in pending if node not in done]
@@ -142,7 +142,7 @@ class Statements(Places):
         """The destination of a value with contiguous rows."""
         home = self._home(value)
         if not home.whole:
-            raise UnsupportedError(f"{value}: part of another value")
+            raise UnsupportedError(f"{value}: its rows are not contiguous")
         return home
 
     def _whole(self, value: Value) -> Place:
@@ -151,7 +151,7 @@ class Statements(Places):
         if place.whole:
             return place
         if value.dtype is dtypes.bool:
-            raise UnsupportedError(f"{value}: part of truth values")
+            raise UnsupportedError(f"{value}: its rows of dtype bool are not contiguous")
         whole = self.reserve(self.size(value))
         self.lines.append(self.copy(value, whole))
         return whole
@@ -237,7 +237,7 @@ class Statements(Places):
         """Record a reshaped value, which has the same numbers."""
         source, value = node.inputs[0], node.outputs[0]
         if math.prod(self.size(value)) != math.prod(self.size(source)):
-            raise UnsupportedError(f"{node}: another size")
+            raise UnsupportedError(f"{node}: the number of elements changes")
         self._hand_on(value, self.at(self._whole(source).address, self.size(value)))
 
     def _repeat(self, node: Node) -> None:
@@ -249,7 +249,7 @@ class Statements(Places):
         lies_as(self.size(source), self.size(value))
         is_put = value in self._wanted or value in self._homes or value in self.copies
         if is_put or not all(map(is_elementwise, self._uses.get(value, ()))):
-            raise UnsupportedError(f"{node}: repeated for more than elementwise steps")
+            raise UnsupportedError(f"{node}: its result is used by other than elementwise steps")
         self.places[value] = self._place(source)
         self._narrow[value] = self.size(source)
 
@@ -290,7 +290,7 @@ class Statements(Places):
         a, b = node.inputs
         flip_a, flip_b = flips(node)
         if any(len(size) < 2 or math.prod(size[:-2]) != 1 for size in map(self.size, (a, b))):
-            raise UnsupportedError(f"{node}: not two matrices")
+            raise UnsupportedError(f"{node}: an operand is not a matrix")
         k, m = self.size(a)[-2:] if flip_a else self.size(a)[:-3:-1]
         n = self.size(b)[-2 if flip_b else -1]
         if not k:
@@ -340,7 +340,7 @@ class Statements(Places):
         flip_a, flip_b = flips(node)
         rows, k = self.size(a)
         if flip_a or len(self.size(b)) != 2:
-            raise UnsupportedError(f"{node}: not rows by a matrix")
+            raise UnsupportedError(f"{node}: not a product of rows with a matrix")
         n, many = self.size(b)[-2 if flip_b else -1], times * rows
         panels = self._panels(b, flip_b)
         self.before.append(
@@ -369,7 +369,7 @@ class Statements(Places):
         """Sum over all rows."""
         value = node.inputs[0]
         if node.attrs.get("data_format") == "NCHW":
-            raise UnsupportedError(f"{node}: channels first")
+            raise UnsupportedError(f"{node}: the format is channels first")
         shape = self.size(value)
         source, home = self._place(value), self._home(node.outputs[0])
         rows, width = math.prod(shape[:-1]), shape[-1]

@@ -79,12 +79,12 @@ def _looped(node: Node, values: Sequence[Array]) -> tuple[Sequence[Array], int]:
     test, body = plans_of_loop(node)
     steps = [*test.steps, *body.steps]
     if not all(may_run_again(step.node) for step in steps):
-        raise UnsupportedError("a loop with effects, or with a loop inside")
+        raise UnsupportedError("a loop with side effects, or with a nested loop")
     count, begun = 0, thread_time()
     with np.errstate(all="ignore"):
         while bool(test.run(values, None)[0]):
             values = body.run(values, None)
             count += 1
             if count >= ITERATIONS or thread_time() - begun > _SECONDS:
-                raise UnsupportedError("a loop that takes long")
+                raise UnsupportedError("the loop takes too long")
     return values, count

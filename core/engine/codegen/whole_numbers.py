@@ -53,7 +53,7 @@ class WholeNumbers(Statements):
         """The expression of all numbers of a value."""
         place = self._place(value)
         if not place.whole:
-            raise UnsupportedError(f"{value}: part of another value")
+            raise UnsupportedError(f"{value}: its rows are not contiguous")
         return self._view(place.address, value.dtype, math.prod(self.size(value)))
 
     def _view(self, address: str, dtype: DType, count: int) -> str:
@@ -68,7 +68,7 @@ class WholeNumbers(Statements):
             bytes_each = _VIEWS[value.dtype][1]
             home = self.at(self._reserve(-(-math.prod(shape) * bytes_each // 4)), shape)
         if not home.whole:
-            raise UnsupportedError(f"{value}: part of another value")
+            raise UnsupportedError(f"{value}: its rows are not contiguous")
         self.places[value] = home
         return self._view(home.address, value.dtype, math.prod(shape))
 
@@ -78,7 +78,7 @@ class WholeNumbers(Statements):
             return super().copy(value, target)
         source = self._place(value)
         if not source.whole or not target.whole:
-            raise UnsupportedError(f"{value}: part of another value")
+            raise UnsupportedError(f"{value}: its rows are not contiguous")
         count = 2 * math.prod(self.size(value))
         return f"copy_rows({source.address}, {count}, {target.address}, {count}, 1, {count})"
 
@@ -98,11 +98,11 @@ class WholeNumbers(Statements):
         value = node.outputs[0]
         shape = self.size(value)
         if node.op.name == "Select" and any(self.size(one) != shape for one in node.inputs):
-            raise UnsupportedError(f"{node}: whole rows are chosen")
+            raise UnsupportedError(f"{node}: it selects whole rows")
         if self._each_by_a_function(node):
             return
         if math.prod(shape) > _MOST:
-            raise UnsupportedError(f"{node}: many numbers")
+            raise UnsupportedError(f"{node}: too many elements")
         across = shape[-1] if shape else 1
         rows = math.prod(shape[:-1])
         ahead: list[str] = []
@@ -175,7 +175,9 @@ class WholeNumbers(Statements):
         value = node.outputs[0]
         axis = node.attrs["axis"]
         if depth is None or on is None or off is None or axis not in {-1, len(self.size(indices))}:
-            raise UnsupportedError(f"{node}: codes that are not known")
+            raise UnsupportedError(
+                f"{node}: depth or values are not constants, or the axis is not the last"
+            )
         on_text, off_text = (literal(np.reshape(one, ()), value.dtype.name) for one in (on, off))
         count, size = math.prod(self.size(indices)), int(np.reshape(depth, ()))
         given, result = self._name("v"), self._name("z")
@@ -200,7 +202,7 @@ class WholeNumbers(Statements):
         (source,), (value,) = node.inputs, node.outputs
         edges = np.asarray(node.attrs["boundaries"], np.float32)
         if not edges.size or not np.isfinite(edges).all() or (edges[1:] < edges[:-1]).any():
-            raise UnsupportedError(f"{node}: boundaries out of order")
+            raise UnsupportedError(f"{node}: boundaries are not finite and sorted")
         self.constants.append(edges)
         given, result = self._name("v"), self._name("z")
         self.lines += [
@@ -222,10 +224,10 @@ class WholeNumbers(Statements):
         else:
             axis = self._constant(node.inputs[2])
             if axis is None or int(np.reshape(axis, ())):
-                raise UnsupportedError(f"{node}: not along the first axis")
+                raise UnsupportedError(f"{node}: only rows of the first axis can be gathered")
             shape, table = self.size(source), self._place(source)
         if node.attrs.get("batch_dims") or not shape or not table.whole:
-            raise UnsupportedError(f"{node}: not rows")
+            raise UnsupportedError(f"{node}: it does not gather contiguous rows")
         value = node.outputs[0]
         home = self._whole_home(value)
         given, row = self._name("v"), self._name("row")
@@ -248,7 +250,7 @@ class WholeNumbers(Statements):
         return np.shape(kernel(self._watched_one(handle)))
 
     def _watched_one(self, value: Value) -> Array:
-        raise UnsupportedError(f"{value}: nothing was watched")
+        raise UnsupportedError(f"{value}: it has no recorded value")
 
 
 # Functions by the expressions of ops, and whether their operands are swapped.

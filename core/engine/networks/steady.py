@@ -130,7 +130,7 @@ class Evaluation:
                 self._found.update(zip(node.outputs, run_node(node, arrays), strict=True))
         array = self._known(value)
         if array is None:
-            raise ValueError(f"{value} follows from more than weights")
+            raise ValueError(f"{value} does not depend on weights alone")
         return array
 
     def _known(self, value: Value) -> Array | None:

@@ -100,7 +100,7 @@ class _Inlining:
         if not self._keep:
             message = (
                 f"the functions that node {call.name!r} calls are {self._sizes[callee]} nodes "
-                f"when each call becomes what it calls, and at most {self._most} can be"
+                f"when each call is inlined, and at most {self._most} are allowed"
             )
             raise ResourceExhaustedError(message)
         return False

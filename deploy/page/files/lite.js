@@ -12,7 +12,7 @@ export async function open({ model, signature, version }) {
   const run = async (feeds) => {
     const given = {};
     const results = {};
-    // Their memory is not collected.
+    // Their memory is not garbage-collected.
     try {
       for (const [name, { dtype, shape, data }] of Object.entries(feeds)) {
         given[name] = new Tensor(ARRAYS[dtype].from(data, Number), shape);

@@ -12,7 +12,7 @@ export function halfBits(x) {
   const sign = x < 0 || Object.is(x, -0) ? 0x8000 : 0;
   const size = Math.abs(x);
   if (size >= 65520) return sign | 0x7c00;
-  let exponent = -14; // below it numbers have one spacing
+  let exponent = -14; // below it numbers are subnormal, with equal spacing
   while (exponent < 15 && size >= 2 ** (exponent + 1)) exponent += 1;
   const units = size / 2 ** (exponent - 10);
   const down = Math.floor(units);
@@ -21,7 +21,7 @@ export function halfBits(x) {
   return sign | (exponent === -14 ? whole : ((exponent + 14) << 10) + whole);
 }
 
-/** The number that the bits of a half-precision one say. */
+/** The number with these half-precision bits. */
 export function halfValue(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 31;
@@ -52,7 +52,7 @@ export function decode(tensor) {
   return { dtype: tensor.type, shape: [...tensor.dims], data };
 }
 
-/** What the page asks, of an InferenceSession. */
+/** The page's interface to an InferenceSession. */
 export function sessionOf(ort, inner) {
   const run = async (feeds) => {
     const given = {};

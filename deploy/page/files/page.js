@@ -1,4 +1,4 @@
-// Runs the model of this folder in the browser, by the runtime of runtime.js.
+// Runs the model of this folder in the browser, with the runtime of runtime.js.
 import { open } from "./runtime.js";
 import { check, nested, parsed } from "./tensors.js";
 import { isPicture, numbersOf, paint } from "./pictures.js";
@@ -17,7 +17,7 @@ function made(kind, text = "", style = "") {
 
 const kindOf = (dtype, shape) => `${dtype}[${shape.map((n) => n ?? "?").join(", ")}]`;
 
-/** A field for a picture, from a file or dropped, with what the model gets of it. */
+/** A field for an image, from a file or dropped, with a preview of the model's input. */
 function pictureField(input, area) {
   const field = made("div", "", "picture");
   const canvas = made("canvas");
@@ -33,7 +33,7 @@ function pictureField(input, area) {
       paint(canvas, area.value, input);
       at("run").click();
     } catch (error) {
-      tell(`${input.name}: this file is no picture that the browser reads (${error.message})`, "bad");
+      tell(`${input.name}: the browser cannot read this file as an image (${error.message})`, "bad");
     }
   };
   file.addEventListener("change", () => take(file.files[0]));

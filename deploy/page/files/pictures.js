@@ -1,6 +1,6 @@
-// Pictures as the numbers of an input, and back: what of a picture a model gets.
+// Images as the numbers of an input, and back.
 
-/** Whether an input takes pictures: [batch, height, width, channels]. */
+/** Whether an input takes images: [batch, height, width, channels]. */
 export const isPicture = ({ dtype, shape }) =>
   shape.length === 4 && [1, 3, 4].includes(shape[3]) && !["string", "bool"].includes(dtype);
 
@@ -15,7 +15,7 @@ function scaling({ dtype, pixels }, channel) {
 
 const LIMITS = { int8: [-128, 127], uint8: [0, 255] };
 
-/** The numbers of a picture, at the size that the input has. */
+/** The numbers of an image, resized to the input's size. */
 export async function numbersOf(file, input) {
   const image = await createImageBitmap(file);
   const { dtype, shape } = input;
@@ -47,13 +47,13 @@ export async function numbersOf(file, input) {
   return Array.from({ length: shape[0] ?? 1 }, () => rows);
 }
 
-/** Show the numbers of a field as a picture: the least is dark, the largest bright. */
+/** Show the numbers of a field as an image: the smallest is dark, the largest bright. */
 export function paint(canvas, text, { shape }) {
   let rows;
   try {
     [rows] = JSON.parse(text);
   } catch {
-    return; // it is being typed
+    return; // the user is typing
   }
   const height = rows?.length;
   const width = rows?.[0]?.length;

@@ -1,7 +1,7 @@
 // Tensors as JSON: {"dtype", "shape", "data"}, data flat and row by row. 64-bit integers are text, as
 // are NaN, Infinity and -Infinity; booleans are 0 and 1. Browsers and Node load it.
 
-/** Nested lists of rows, as people write them. */
+/** Nested lists of rows, the usual notation. */
 export function nested(data, shape) {
   if (shape.length === 0) return data[0];
   if (shape.length === 1) return data;
@@ -10,13 +10,13 @@ export function nested(data, shape) {
     nested(data.slice(i * step, (i + 1) * step), shape.slice(1)));
 }
 
-/** Nested lists to a tensor; unlike rows and wrong sizes are errors. */
+/** Nested lists to a tensor; rows of different lengths and wrong sizes are errors. */
 export function parsed(text, { name, dtype, shape }) {
   let value;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error(`${name}: nested lists of numbers as JSON are wanted (${error.message})`);
+    throw new Error(`${name}: must be nested lists of numbers in JSON (${error.message})`);
   }
   const found = [];
   for (let part = value; Array.isArray(part); part = part[0]) found.push(part.length);
@@ -34,9 +34,9 @@ export function parsed(text, { name, dtype, shape }) {
 }
 
 /**
- * Results beside what they should be.
- * `relative` is the largest difference, divided by the largest value of its output; whole numbers may
- * be `steps` away, where they stand for real ones.
+ * Compares results with the expected ones.
+ * `relative` is the largest difference, divided by the largest value of its output; quantised integers
+ * may differ by `steps`.
  */
 export function compare(expected, results, tolerance, steps = {}) {
   let largest = 0;
@@ -81,7 +81,7 @@ export function compare(expected, results, tolerance, steps = {}) {
   return { ok: wrong.length === 0, largest, relative, wrong };
 }
 
-/** Run every case of a description in a session: `run` makes tensors by name of tensors by name. */
+/** Run every case of a description in a session: `run` maps tensors by name to tensors by name. */
 export async function check(session, description) {
   let largest = 0;
   let relative = 0;
@@ -94,6 +94,6 @@ export async function check(session, description) {
     relative = Math.max(relative, found.relative);
     wrong.push(...found.wrong);
   }
-  if (description.cases.length === 0) wrong.push("there is no recorded case to check against");
+  if (description.cases.length === 0) wrong.push("there is no recorded case to compare with");
   return { ok: wrong.length === 0, largest, relative, wrong };
 }

@@ -1,5 +1,5 @@
-// TensorFlow.js, from tfjs/: its WebAssembly backend where the package was there and has all kernels
-// of the model, else its own arithmetic. Programs for Node give `sessionOf` what they have loaded.
+// TensorFlow.js, from tfjs/: its WebAssembly backend if the package was installed and has all kernels
+// of the model, else the CPU backend. Programs for Node pass `sessionOf` what they have loaded.
 
 const KINDS = { float32: Float32Array, int32: Int32Array };
 
@@ -8,12 +8,12 @@ function loaded(source) {
     const script = document.createElement("script");
     script.src = source;
     script.addEventListener("load", done);
-    script.addEventListener("error", () => failed(new Error(`${source} was not loaded`)));
+    script.addEventListener("error", () => failed(new Error(`${source} could not be loaded`)));
     document.head.append(script);
   });
 }
 
-/** What the page asks, of a GraphModel, or of a LayersModel, which has no names of its own. */
+/** The page's interface to a GraphModel, or a LayersModel, which has no names of outputs. */
 export function sessionOf(tf, model, { inputs, outputs, layers, waits }) {
   const names = outputs.map(({ name }) => name);
   const answer = (given) => {
@@ -21,7 +21,7 @@ export function sessionOf(tf, model, { inputs, outputs, layers, waits }) {
       const all = inputs.map(({ name }) => given[name]);
       return model.predict(all.length === 1 ? all[0] : all);
     }
-    // Each warns, or fails, on the models of the other.
+    // Each method warns or fails on models of the other kind.
     return waits ? model.executeAsync(given, names) : model.execute(given, names);
   };
   const run = async (feeds) => {
@@ -36,7 +36,7 @@ export function sessionOf(tf, model, { inputs, outputs, layers, waits }) {
       kept.push(...results);
       const found = {};
       for (const [i, tensor] of results.entries()) {
-        // A cast that costs nothing leaves the numbers in an array of another type.
+        // A free cast leaves the numbers in an array of another type.
         const data = await tensor.data();
         const Kind = KINDS[tensor.dtype];
         found[names[i]] = {
@@ -54,7 +54,7 @@ export function sessionOf(tf, model, { inputs, outputs, layers, waits }) {
   return { run, version, name: `TensorFlow.js ${version}, ${tf.getBackend()}` };
 }
 
-/** Throw what says that a backend lacks a kernel; the page tells other errors where it runs. */
+/** Throw errors about missing kernels of a backend; the page shows other errors when it runs. */
 function refuseLacking(error) {
   if (/not registered|not yet implemented|not supported/.test(String(error.message))) throw error;
 }

@@ -4,7 +4,7 @@ const PLACE = "pinnace-api-key";
 let askForKey = null;
 let asking = null;
 
-/** What to do when the server wants a key: a function that resolves to one. */
+/** The function that asks the user for a key; it resolves to one. */
 export function onMissingKey(ask) {
   askForKey = ask;
 }
@@ -17,7 +17,7 @@ export function forgetKey() {
   sessionStorage.removeItem(PLACE);
 }
 
-/** A reply; asks for a key and tries again where the server wants one. */
+/** A response; asks for a key and retries if the server requires one. */
 export async function ask(path, options = {}) {
   for (let refused = false; ; refused = true) {
     const key = sessionStorage.getItem(PLACE);
@@ -39,7 +39,7 @@ export async function askJson(path) {
   return response.json();
 }
 
-/** What a reply says went wrong. */
+/** The error message of a response. */
 export async function problemOf(response) {
   const text = await response.text();
   try {
@@ -49,7 +49,7 @@ export async function problemOf(response) {
   }
 }
 
-/** JSON as the server writes it: NaN and Infinity stand in it by name, which JSON.parse refuses. */
+/** JSON as the server writes it: it may contain NaN and Infinity, which JSON.parse refuses. */
 export function parseReply(text) {
   const tokens = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN/g;
   return JSON.parse(text.replace(tokens, (token) => (token[0] === '"' ? token : `"${token}"`)));

@@ -2,12 +2,12 @@
 
 import { draw, make } from "/page/elements.js";
 
-const SHORTEST_MS = 60e3; // that a line has room for
+const SHORTEST_MS = 60e3; // the minimum range of the time axis
 const LONGEST_MS = 3600e3;
-const GAP_MS = 5000; // without a point: the line is broken
+const GAP_MS = 5000; // after this time without a point the line is interrupted
 const STAGES = ["read", "parse", "queue", "run", "write"];
 
-/** The cards of one model; `add` takes what the server counted. */
+/** The cards of one model; `add` takes the server's counters. */
 export class Charts {
   constructor() {
     this.last = null;
@@ -23,12 +23,12 @@ export class Charts {
         make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "stage"), make("th", {}, "mean since the start"))), this.stages))));
   }
 
-  /** Whether what happened since the last look is missing. */
+  /** Whether the history since the last update is missing. */
   needsHistory(now) {
     return this.last === null || now - this.last.now > GAP_MS;
   }
 
-  /** Begin with what the server remembers: [age in seconds, rate, median, 99 %, rows] each. */
+  /** Start with the server's history: [age in seconds, rate, median, 99 %, rows] each. */
   begin(points, now) {
     this.last = null;
     for (const line of [this.rates, this.times, this.batches]) line.points = [];
@@ -40,7 +40,7 @@ export class Charts {
     }
   }
 
-  /** Show what was counted until now; nothing, if the model was not asked yet. */
+  /** Show the counts until now; nothing if the model has had no requests. */
   add(numbers, now) {
     const { last } = this;
     const counts = sums(numbers?.requests);
@@ -80,7 +80,7 @@ class Line {
     this.show(0);
   }
 
-  /** Add values at a time, in milliseconds; `text` says what is now, beside the first of them. */
+  /** Add values at a time in milliseconds; `text` is the current value, shown beside the first line. */
   add(time, values, text = "") {
     this.points.push([time, values]);
     const [value] = values;
@@ -119,7 +119,7 @@ function roundUp(value) {
   return [1, 2, 5, 10].find((times) => times * power >= value) * power;
 }
 
-/** A time as an axis has it. */
+/** A time in the form for an axis. */
 function ago(ms) {
   const seconds = Math.round(ms / 1000);
   return seconds < 100 ? `${seconds} s` : `${+(seconds / 60).toPrecision(2)} min`;
@@ -133,14 +133,14 @@ function sums(counts = {}) {
   return Object.values(counts).reduce((a, b) => a + b, 0);
 }
 
-/** Counts of each bucket between two looks: [upper bound, count]. */
+/** Counts of each bucket between two updates: [upper bound, count]. */
 function newCounts(now, before) {
   const bounds = Object.entries(now?.counts ?? {}).map(([bound, count]) => [bound === "+Inf" ? Infinity : Number(bound), count - (before?.counts?.[bound] ?? 0)]);
   bounds.sort((a, b) => a[0] - b[0]);
   return bounds.map(([bound, count], i) => [bound, count - (i ? bounds[i - 1][1] : 0)]);
 }
 
-/** The value below which this share lies, between the bounds of its bucket; null without counts. */
+/** The quantile of this fraction, interpolated in its bucket; null without counts. */
 function quantile(buckets, share) {
   const all = buckets.reduce((sum, [, count]) => sum + count, 0);
   if (!all) return null;

@@ -1,4 +1,4 @@
-// What the server can be asked: /openapi.json, to read, to copy and to try.
+// The API of the server: /openapi.json, to read, to copy and to try.
 
 import { ask, askJson, hasKey, onMissingKey } from "/page/asking.js";
 import { copyButton, make, newId } from "/page/elements.js";
@@ -18,7 +18,7 @@ function resolved(schema, document_) {
   return schema.$ref.slice(2).split("/").reduce((found, part) => found?.[part], document_);
 }
 
-/** What a schema allows, in a word. */
+/** A short description of a schema. */
 function typeOf(schema) {
   if ("const" in schema) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((item) => JSON.stringify(item)).join(" | ");
@@ -65,7 +65,7 @@ function operation(path, verb, about, document_) {
     reply.content?.["application/json"]?.schema && Object.keys(reply.content["application/json"].schema).length ? shape(reply.content["application/json"].schema, document_) : null)));
   const wrong = replies.filter(([code]) => code >= 300);
   if (wrong.length) {
-    parts.push(make("details", {}, make("summary", {}, "When something is wrong: {\"error\": message}"),
+    parts.push(make("details", {}, make("summary", {}, "Errors: {\"error\": message}"),
       make("ul", { class: "schema" }, wrong.map(([code, reply]) => make("li", {}, `${code} — ${reply.description}`)))));
   }
   const id = `${verb}-${path}`;
@@ -74,7 +74,7 @@ function operation(path, verb, about, document_) {
     make("div", {}, parts));
 }
 
-/** A request to change and send. */
+/** An example request that can be edited and sent. */
 function tryExample(path, name, example) {
   const id = newId("example");
   const area = example ? make("textarea", { id, rows: 4, spellcheck: false, value: JSON.stringify(example.value) }) : null;

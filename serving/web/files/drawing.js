@@ -1,8 +1,8 @@
-// An input that is an image: drawn, dropped, pasted or chosen; the numbers are what the model gets.
+// An image input: drawn, dropped, pasted or chosen; the numbers are what the model gets.
 
 import { make, newId } from "/page/elements.js";
 
-const PAPER = 280; // pixels of the sheet, about
+const PAPER = 280; // approximate size of the drawing area in pixels
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class ImageField {
@@ -53,7 +53,7 @@ export class ImageField {
           this.image.channels === 3 ? this.colour : null),
         make("details", {}, make("summary", {}, "Values"),
           make("div", { class: "row" }, blackRow, whiteRow),
-          make("label", { class: "plain-label" }, this.inverted, "dark on bright: swap black and white")),
+          make("label", { class: "plain-label" }, this.inverted, "dark on light: swap black and white")),
         this.note));
   }
 
@@ -119,7 +119,7 @@ export class ImageField {
     this.update();
   }
 
-  /** An image that is given as numbers; they stay what they are until something is drawn. */
+  /** An image given as numbers; they stay unchanged until something is drawn. */
   show(value) {
     const { height, width, channels } = this.image;
     const given = value.flat(Infinity);
@@ -148,7 +148,7 @@ export class ImageField {
     try {
       picture = await createImageBitmap(file);
     } catch {
-      this.note.textContent = `${file.name}: not an image that the browser can read`;
+      this.note.textContent = `${file.name}: the browser cannot read this file as an image`;
       return;
     }
     this.pen.fillStyle = "#000";
@@ -163,7 +163,7 @@ export class ImageField {
     this.finished();
   }
 
-  /** Red, green and blue from 0 to 1, pixel by pixel: the mean over each pixel of the sheet. */
+  /** Red, green and blue from 0 to 1 for each pixel: the mean over its area of the drawing. */
   levels() {
     const { height, width } = this.image;
     const { scale } = this;
@@ -189,7 +189,7 @@ export class ImageField {
     this.values = new Array(height * width * this.image.channels);
     const low = Number(this.black.value);
     const range = Number(this.white.value) - low;
-    // A thousandth of the range: more digits would only make the request longer.
+    // A resolution of a thousandth of the range: more digits would only make the request longer.
     const digits = this.isWhole ? 0 : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(range) || 1)));
     const value = (level) => Number((low + level * range).toFixed(digits));
     for (let i = 0; i < height * width; i += 1) {

@@ -15,7 +15,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** The same for a drawing. */
+/** The same for SVG. */
 export function draw(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -25,7 +25,7 @@ export function draw(tag, attributes = {}, ...children) {
 
 let lastId = 0;
 
-/** An id that no other element has. */
+/** A unique id for an element. */
 export function newId(word) {
   lastId += 1;
   return `${word}-${lastId}`;
@@ -62,7 +62,7 @@ export function download(name, body, type) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** A dtype and shape as people write them: float32 [?, 8, 8, 1]. */
+/** A dtype and shape in the usual notation: float32 [?, 8, 8, 1]. */
 export function describe(tensor) {
   if (tensor.shape === null) return `${tensor.dtype} […]`;
   return `${tensor.dtype} [${tensor.shape.map((size) => size ?? "?").join(", ")}]`;

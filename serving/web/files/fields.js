@@ -1,4 +1,4 @@
-// One field for each input of a signature: what kind it is follows from dtype and shape.
+// One field for each input of a signature; its kind follows from dtype and shape.
 
 import { make } from "/page/elements.js";
 import { ImageField } from "/page/drawing.js";
@@ -9,17 +9,17 @@ const MOST_TEXTS = 16;
 const WHOLE = /^u?int/;
 const REAL = /^(float|double)/;
 
-/** Nested lists of one value. */
+/** Nested lists filled with one value. */
 export function filled(zero, dims) {
   return dims.reduceRight((value, size) => Array.from({ length: size }, () => value), zero);
 }
 
-/** What stands in a field at first. */
+/** The initial value of a field. */
 function first(input) {
   return input.value ?? filled(input.zero, input.dims);
 }
 
-/** A field for an input: `element`, and `read()`, which throws where the text is no value.
+/** A field for an input: `element`, and `read()`, which throws if the text is not a valid value.
  *
  * `most` is the largest body of a request, in bytes. `changed` is called at every change, `finished`
  * when something is drawn or loaded. */
@@ -45,9 +45,9 @@ function checkbox(input, changed) {
   return { element: make("label", { class: "plain-label" }, box, "true"), read: () => box.checked };
 }
 
-/** The strings of an input that has a field for each; null where somebody may want more or fewer.
+/** The strings of an input that has a field for each; null if their number is not fixed.
  *
- * The first axis is the batch: there is one row of it, and more by hand, as JSON. */
+ * The first axis is the batch: the form has one row; more can be entered as JSON. */
 function textsOf(input) {
   if (input.dtype !== "string" || input.shape?.slice(1).includes(null)) return null;
   const count = input.dims.reduce((product, size) => product * size, 1);

@@ -1,4 +1,4 @@
-// The page: which models there are, the one that is looked at, and what changes meanwhile.
+// The page: the list of models, the selected one, and live updates.
 
 import { ask, askJson, forgetKey, hasKey, onMissingKey, problemOf } from "/page/asking.js";
 import { Charts } from "/page/charts.js";
@@ -14,9 +14,9 @@ const keyButton = document.getElementById("key-button");
 const dialog = document.getElementById("key-dialog");
 
 let models = [];
-let shownAs = ""; // what the main part shows, so that it is not built again under somebody's hands
+let shownAs = ""; // the state of the main part, which is not rebuilt while a user works in it
 let charts = null;
-let form = { key: "", card: null }; // kept while the signature stays: somebody may be drawing
+let form = { key: "", card: null }; // kept while the signature stays the same: a user may be drawing
 const chosen = { version: null, signature: null };
 
 onMissingKey((problem) => new Promise((resolve) => {
@@ -146,7 +146,7 @@ function graphLink(model, version, signature) {
   const link = make("a", { href, target: "_blank", rel: "noopener", class: "right" }, "See the graph");
   link.addEventListener("click", async (event) => {
     if (!hasKey()) return;
-    event.preventDefault(); // a link cannot carry the key: save the page in place of opening it
+    event.preventDefault(); // a link cannot send the key: save the page instead of opening it
     const response = await ask(href);
     if (response.ok) download(`${model.name}-graph.html`, await response.text(), "text/html");
     else link.after(make("span", { class: "problem" }, await problemOf(response)));
@@ -185,7 +185,7 @@ async function count() {
   }
 }
 
-/** Again and again while somebody looks. */
+/** Updates repeatedly while the page is visible. */
 function repeat(action, ms) {
   setTimeout(async () => {
     if (!document.hidden) await action();

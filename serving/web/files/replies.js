@@ -1,4 +1,4 @@
-// Answers as people read them: bars for scores, images for images, tables and JSON for the rest.
+// Readable results: bars for scores, images for images, tables and JSON for the rest.
 
 import { make } from "/page/elements.js";
 
@@ -6,7 +6,7 @@ const MOST_ROWS = 8;
 const MOST_BARS = 12;
 const MOST_CELLS = 400;
 
-/** What a reply says, row by row. */
+/** The content of a response, row by row. */
 export function showReply(reply, signature) {
   const rows = rowsOf(reply, signature);
   const shown = rows.slice(0, MOST_ROWS).map((row, i) => make("section", { class: "shown" },
@@ -16,7 +16,7 @@ export function showReply(reply, signature) {
   return shown;
 }
 
-/** Each row as {output: value}; one row of everything where outputs have no common batch axis. */
+/** Each row as {output: value}; one row with everything if outputs have no common batch axis. */
 function rowsOf(reply, signature) {
   const names = signature.outputs.map((output) => output.name);
   const single = names.length === 1;
@@ -65,7 +65,7 @@ function clip(text) {
   return text.length > 20000 ? `${text.slice(0, 20000)} …` : text;
 }
 
-/** Scores with their class: all of a few, the best of many. */
+/** Scores with their class: all if they are few, else the highest. */
 function bars(values, labels = values.map((_, i) => String(i))) {
   let order = values.map((_, i) => i);
   const best = order.reduce((a, b) => (values[b] > values[a] ? b : a), 0);
@@ -91,7 +91,7 @@ function bars(values, labels = values.map((_, i) => String(i))) {
   return make("div", {}, isChoice ? make("p", { class: "answer" }, labels[best]) : null, make("ul", { class: "bars" }, items), more);
 }
 
-/** A picture, if the value is one: an output shaped like an image, or flat like the image it came from. */
+/** An image, if the value is one: an output with an image's shape, or a flat one of the input's size. */
 function imageOf(value, output, signature) {
   const form = output.image;
   if (!form || !Array.isArray(value)) return null;

@@ -1,14 +1,14 @@
-// An input of strings: typed, or the bytes of a file, which JSON carries as base64.
+// A string input: typed text, or the bytes of a file, which JSON contains as base64.
 
 import { make, newId } from "/page/elements.js";
 
 const MOST_BYTES = 16 * 2 ** 20; // of a file: the page holds it several times, as text
 const REST = 4096; // bytes of a request besides its file
-const LARGE = 10000; // characters of base64 that are not written down at every key
+const LARGE = 10000; // characters of base64 above which the request is not updated at every key
 
-/** Fields for the strings of an input; a file may stand for a single one.
+/** Fields for the strings of an input; a file may replace a single one.
  *
- * `texts` are what stands there at first; `most` is the largest body of a request, in bytes. */
+ * `texts` are the initial values; `most` is the largest body of a request, in bytes. */
 export class TextField {
   constructor(input, texts, most, changed) {
     this.input = input;
@@ -70,7 +70,7 @@ export class TextField {
     this.changed();
   }
 
-  /** Whether writing it down takes longer than a key may wait. */
+  /** Whether updating the request takes too long to do at every key. */
   isLarge() {
     return this.base64 !== null && this.base64.length > LARGE;
   }
@@ -92,7 +92,7 @@ function base64Of(file) {
   });
 }
 
-/** A count of bytes as people read it. */
+/** A size in bytes, in readable units. */
 function sizeText(bytes) {
   if (bytes < 1024) return `${bytes} bytes`;
   return bytes < 2 ** 20 ? `${+(bytes / 1024).toPrecision(3)} KiB` : `${+(bytes / 2 ** 20).toPrecision(3)} MiB`;

@@ -1,20 +1,20 @@
-// A form to ask one signature: fields, or the whole request as JSON; the line to copy; the answer.
+// A form for one signature: fields, or the whole request as JSON; the curl command; the result.
 
 import { ask, hasKey, parseReply, problemOf } from "/page/asking.js";
 import { copyButton, describe, download, make, newId } from "/page/elements.js";
 import { fieldFor } from "/page/fields.js";
 import { showReply } from "/page/replies.js";
 
-const SMALL = 64 * 64; // pixels of an image that is answered without being asked to
-const LARGE = 10000; // numbers of an image that is not written down at every move
-const DELAY_MS = 250; // after the last change, where there are more
-const LONG = 4000; // characters of a request that a command line should not hold
+const SMALL = 64 * 64; // pixels of an image up to which a drawing is sent automatically
+const LARGE = 10000; // numbers of an image above which the request is not updated at every move
+const DELAY_MS = 250; // time after the last change, for larger images
+const LONG = 4000; // characters of a request that are too many for a command line
 
-/** The card of a signature of a model's version; `path` is where it is asked, with `most` bytes at most. */
+/** The card of a version's signature; requests go to `path`, with a body of at most `most` bytes. */
 export function tryCard(signature, path, most) {
   if (!signature.form) {
     return make("section", { class: "card" }, make("h2", {}, "Try it"),
-      make("p", {}, `JSON has no form for ${signature.inputs.map((input) => input.dtype).join(", ")}: ask ${path.replace("/v1/", "/v2/").replace(":predict", "/infer")} with tensors as bytes.`));
+      make("p", {}, `JSON cannot represent ${signature.inputs.map((input) => input.dtype).join(", ")}: send tensors as bytes to ${path.replace("/v1/", "/v2/").replace(":predict", "/infer")}.`));
   }
   return new Form(signature, path, most).element;
 }
@@ -26,7 +26,7 @@ class Form {
     this.isJson = false;
     this.fields = new Map();
     const size = ({ image }) => (image ? image.height * image.width * image.channels : 0);
-    // Writing a large image or file down takes longer than a stroke may wait.
+    // Updating the request for a large image or file takes too long during a stroke.
     const isLarge = signature.inputs.some((input) => size(input) > LARGE);
     const changed = () => {
       if (!this.curl) return;
@@ -40,16 +40,16 @@ class Form {
       this.fields.set(input.name, field);
       return make("fieldset", {}, make("legend", {}, input.name, " ", make("span", { class: "hint" }, describe(input))), field.element);
     });
-    this.drawn = make("div", {}, sets.length ? sets : make("p", { class: "hint" }, "It takes no input."));
+    this.drawn = make("div", {}, sets.length ? sets : make("p", { class: "hint" }, "This signature has no inputs."));
     const id = newId("body");
     this.area = make("textarea", { id, rows: 10, spellcheck: false, oninput: changed });
     this.typed = make("div", { hidden: true }, make("label", { htmlFor: id }, "The request"), this.area);
     this.toggle = make("button", { type: "button", class: "plain", onclick: () => this.switch() }, "Edit as JSON");
     this.send = make("button", { type: "submit", class: "primary" }, "Predict");
     this.problem = make("p", { class: "problem", role: "alert" });
-    this.curl = make("pre", { tabIndex: 0, class: "curl", "aria-label": "Command to ask the same" });
+    this.curl = make("pre", { tabIndex: 0, class: "curl", "aria-label": "Command that sends the same request" });
     this.save = make("button", { type: "button", hidden: true, onclick: () => download("request.json", this.text(), "application/json") }, "Save request.json");
-    this.facts = make("p", { class: "hint" }, "The answer will stand here.");
+    this.facts = make("p", { class: "hint" }, "The result will appear here.");
     this.shown = make("div");
     this.raw = make("pre", { tabIndex: 0, "aria-label": "The reply as JSON" });
     this.rawBox = make("details", { hidden: true }, make("summary", {}, "JSON"), this.raw);
@@ -67,7 +67,7 @@ class Form {
     this.changed();
   }
 
-  /** The request; throws where a field holds no value. */
+  /** The request; throws if a field has no valid value. */
   text() {
     if (this.isJson) {
       JSON.parse(this.area.value);
@@ -99,7 +99,7 @@ class Form {
     }
   }
 
-  /** Something was drawn: small models answer at once. */
+  /** Something was drawn: requests with small images are sent at once. */
   finished() {
     const { inputs } = this.signature;
     const isSmall = inputs.length === 1 && inputs[0].image.height * inputs[0].image.width <= SMALL;
@@ -141,7 +141,7 @@ class Form {
       const ms = performance.now() - begin;
       this.shown.replaceChildren(...showReply(parseReply(text), this.signature));
       const version = response.headers.get("X-Model-Version");
-      this.facts.textContent = `version ${version}, ${ms.toFixed(ms < 10 ? 1 : 0)} ms there and back, ${text.length} bytes`;
+      this.facts.textContent = `version ${version}, ${ms.toFixed(ms < 10 ? 1 : 0)} ms round trip, ${text.length} bytes`;
       this.raw.textContent = text.length > 50000 ? `${text.slice(0, 50000)} …` : text;
       this.rawBox.hidden = false;
     } catch (error) {
@@ -152,7 +152,7 @@ class Form {
   }
 }
 
-/** A word as a shell reads it. */
+/** A word quoted for a shell. */
 function quote(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }

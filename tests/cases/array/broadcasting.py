@@ -11,9 +11,9 @@ from support.opcase import OpCase
 
 
 def repeated(first: Array, second: Array) -> tuple[Array, Array]:
-    """The axes in which the padded shape has size 1, none if the shapes are the same.
+    """The axes in which the padded shape has size 1; none if the shapes are equal.
 
-    TensorFlow names also those in which both have it.
+    TensorFlow also includes axes in which both shapes have size 1.
     """
     sizes = np.broadcast_shapes(tuple(first), tuple(second))
     found = []

@@ -12,13 +12,13 @@ from support.opcase import OpCase
 
 
 def bits(x: Array) -> Array:
-    """float32 as the int32 of the same bits."""
+    """float32 as the int32 with the same bits."""
     found = [struct.unpack("<i", struct.pack("<f", value))[0] for value in x.reshape(-1)]
     return np.array(found, np.int32).reshape(x.shape)
 
 
 def halves(x: Array) -> Array:
-    """float32 as two int16 of the same bits, the lower half first."""
+    """float32 as two int16 with the same bits, the lower half first."""
     found = [struct.unpack("<2h", struct.pack("<f", value)) for value in x.reshape(-1)]
     return np.array(found, np.int16).reshape(*x.shape, 2)
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/array/earlier.py: the later forms' references."""
+"""Cases of core/ops/array/earlier.py, with the references of the later versions."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ def coordinates(indices: Array, dims: Array) -> Array:
 
 
 CASES = [
-    # TensorFlow gives the values of OneHot no gradient.
+    # In TensorFlow the values of OneHot have no gradient.
     OpCase("OneHot", drawn(hot), one_hot),
     OpCase("OneHot", drawn(hot), lambda *xs: np.moveaxis(one_hot(*xs), -1, 0), attrs={"axis": 0}),
     OpCase(

@@ -10,7 +10,7 @@ from support.opcase import OpCase
 
 
 def window(draw: st.DrawFn) -> tuple[list[int], list[int], Array]:
-    """Sizes of a tensor, those of a window in it, where that should begin."""
+    """The shape of a tensor, of a window in it, and the requested start of the window."""
     shape = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3))
     sizes = [draw(st.integers(0, n)) for n in shape]
     return shape, sizes, ints(*(draw(st.integers(-3, 6)) for _ in shape))
@@ -27,7 +27,7 @@ def replaced(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def first(n: int, start: int, size: int) -> int:
-    """The place from 0 to n - size that is nearest to `start`."""
+    """The index from 0 to n - size that is nearest to `start`."""
     return min(range(n - size + 1), key=lambda place: abs(place - start))
 
 

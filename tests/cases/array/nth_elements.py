@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def distinct(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Rows without ties, and a place in them."""
+    """Rows without ties, and an index into them."""
     rows, count = draw(st.integers(0, 3)), draw(st.integers(1, 5))
     ranks = [draw(st.permutations(range(count))) for _ in range(rows)]
     x = np.array(ranks, np.float64).reshape(rows, count) * 1.5 - 2

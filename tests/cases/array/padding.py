@@ -41,7 +41,7 @@ def mirrored(edge: int) -> Callable[[st.DrawFn], tuple[Any, ...]]:
 
 
 def source(place: int, size: int, edge: int) -> int:
-    """The place of the picture that a place outside shows: mirrored at the ends."""
+    """The index inside that an index outside shows: reflected at the ends."""
     if place < 0:
         return -place - 1 + edge
     return 2 * size - 1 - edge - place if place >= size else place
@@ -80,7 +80,7 @@ REFLECT, SYMMETRIC = {"mode": "REFLECT"}, {"mode": "SYMMETRIC"}
 
 CASES = [
     OpCase("Pad", drawn(padded), pad),
-    # TensorFlow gives the border's value no gradient.
+    # In TensorFlow the padding value has no gradient.
     OpCase("PadV2", drawn(padded_with), pad, differentiable=(0,)),
     OpCase("MirrorPad", drawn(mirrored(1)), lambda x, p: mirror(x, p, 1), attrs=REFLECT),
     OpCase("MirrorPad", drawn(mirrored(0)), lambda x, p: mirror(x, p, 0), attrs=SYMMETRIC),

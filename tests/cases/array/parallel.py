@@ -1,4 +1,4 @@
-"""Cases of core/ops/array/parallel.py: rows one below the other."""
+"""Cases of core/ops/array/parallel.py, with stacked rows as the reference."""
 
 from typing import Any
 

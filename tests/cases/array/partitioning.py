@@ -24,7 +24,7 @@ def partition(x: Array, owners: Array) -> tuple[Array, ...]:
 
 
 def scattered(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Every row in one place: where places repeat, TensorFlow's gradient is not the derivative."""
+    """Every row at one index: if indices repeat, TensorFlow's gradient is not the derivative."""
     order = draw(st.permutations(range(draw(st.integers(1, 5)))))
     cut = draw(st.integers(0, len(order)))
     indices = tuple(np.array(part, np.int32) for part in (order[:cut], order[cut:]))

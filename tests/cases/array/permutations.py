@@ -63,7 +63,7 @@ ORDERS = st.integers(0, 6).flatmap(lambda n: st.permutations(range(n)))
 def permuted(draw: st.DrawFn) -> tuple[Any, ...]:
     shape = draw(SHAPES)
     perm = draw(st.permutations(range(len(shape))))
-    # Each axis may be named from the end, too.
+    # Axes may also be negative.
     named = [axis - len(shape) if draw(st.booleans()) else axis for axis in perm]
     return draw(numbers(shape)), ints(*named)
 

@@ -11,7 +11,7 @@ from support.opcase import OpCase
 
 
 def rows(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Rows by their numbers, some twice, some past an end, where they start again."""
+    """Row indices, some repeated, some out of range, where they wrap around."""
     rest = draw(st.lists(st.integers(0, 3), max_size=2))
     count = draw(st.integers(1, 4))
     places = draw(st.lists(st.integers(-5, 6), max_size=5))

@@ -42,7 +42,7 @@ def into_zeros(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def loose(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Updates some of which are for places that there are not."""
+    """Updates, some of which have indices out of range."""
     x, indices, _ = scattered(unique=False)(draw)
     indices = indices + draw(hnp.arrays(np.int64, indices.shape, elements=st.integers(-1, 1)))
     return x, indices, draw(numbers([len(indices), *x.shape[indices.shape[1] :]]))
@@ -54,7 +54,7 @@ def loose_zeros(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def those_inside(work: Callable[[Any, Any], Any]) -> Callable[..., Array]:
-    """`each`, where the indices are in range."""
+    """`each`, for indices in range."""
 
     def reference(x: Array, indices: Array, updates: Array) -> Array:
         kept = np.all((indices >= 0) & (indices < x.shape[: indices.shape[1]]), axis=1)
@@ -64,7 +64,7 @@ def those_inside(work: Callable[[Any, Any], Any]) -> Callable[..., Array]:
 
 
 def each(work: Callable[[Any, Any], Any]) -> Callable[..., Array]:
-    """work(old, update) at one place after the other."""
+    """work(old, update) at one index after the other."""
 
     def reference(x: Array, indices: Array, updates: Array) -> Array:
         out = x.copy()

@@ -1,4 +1,4 @@
-"""Cases of core/ops/array/shapes.py, and what the other cases of arrays draw from."""
+"""Cases of core/ops/array/shapes.py, and strategies for the other cases of arrays."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -19,13 +19,13 @@ SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 
 def numbers(shape: Sequence[int]) -> st.SearchStrategy[Array]:
-    """Floating point numbers that every dtype holds."""
+    """Floating-point numbers that every dtype can represent."""
     whole = hnp.arrays(np.int16, tuple(map(int, shape)), elements=st.integers(-64, 64))
     return whole.map(lambda x: np.asarray(x / 8, np.float64))
 
 
 def distinct(shape: Sequence[int]) -> st.SearchStrategy[Array]:
-    """As `numbers`, all different and apart: no kinks nearby."""
+    """Like `numbers`, but all different and well separated: no kinks nearby."""
     count = int(np.prod(shape))
 
     def shuffled(seed: int) -> Array:
@@ -46,7 +46,7 @@ def scalar(value: Any) -> Array:
 
 
 def built(shape: Sequence[int], element: Callable[..., Any], like: Any = np.float64) -> Array:
-    """The array whose element at each place is element(*place)."""
+    """The array whose element at each index is element(*index)."""
     out = np.zeros(tuple(shape), like)
     for place in itertools.product(*map(range, shape)):
         out[place] = element(*place)

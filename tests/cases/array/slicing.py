@@ -36,7 +36,7 @@ def sliced(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def places(shape: Any, begin: Array, end: Array, strides: Array) -> list[range]:
-    """Of the first axis and of the last but one the places that are taken."""
+    """The selected indices of the first axis, and of the last axis but one."""
     first = range(shape[0])[: end[0] : strides[0]]
     last = range(shape[-2])[begin[3] :: strides[3]]
     return [first, last]

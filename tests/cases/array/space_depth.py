@@ -1,4 +1,4 @@
-"""Cases of core/ops/array/space_depth.py: where each element goes, one by one."""
+"""Cases of core/ops/array/space_depth.py: the target of each element, one by one."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from support.opcase import OpCase
 
 
 def spaces(draw: st.DrawFn) -> tuple[Any, ...]:
-    """[batch, h, w, 2] with borders that make multiples of the blocks."""
+    """[batch, h, w, 2] with padding that makes sizes multiples of the blocks."""
     blocks = [draw(st.integers(1, 3)) for _ in range(2)]
     pairs, sizes = [], []
     for block in blocks:

@@ -53,7 +53,7 @@ def mel(hertz: float) -> float:
 
 def coefficients(low: float, high: float, filters: int, count: int) -> Any:
     def energy(row: Array, rate: int, number: int) -> float:
-        """What a triangle between the centres before and after lets through."""
+        """The energy that a triangular filter between the neighbouring centres passes."""
         step = (mel(high) - mel(low)) / (filters + 1)
         centre = mel(low) + step * (number + 1)
         total = 0.0

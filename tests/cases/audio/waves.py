@@ -1,4 +1,4 @@
-"""Cases of core/ops/audio/waves.py: files by struct."""
+"""Cases of core/ops/audio/waves.py: files packed with struct."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/image/codecs.py: files made line by line, and their own pixels."""
+"""Cases of core/ops/image/codecs.py: files built line by line, and their pixels."""
 
 import io
 from typing import Any
@@ -22,7 +22,7 @@ def one(data: bytes) -> Array:
 
 
 def case(op: str, write: Any, depth: int, reference: Any, **attrs: Any) -> OpCase:
-    """Pixels are put behind the file, where no reader looks, for the reference to find."""
+    """Appends the pixels to the file, where only the reference reads them."""
 
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
         shape = (*rng.integers(1, 6, 2), depth)
@@ -44,7 +44,7 @@ def unchanged(x: Array) -> Array:
 
 
 def bitmap(rng: np.random.Generator) -> tuple[Array, ...]:
-    """A BMP file, behind which nothing may stand."""
+    """A BMP file, to which nothing may be appended."""
     return (one(bmp(rng.integers(0, 256, (*rng.integers(1, 6, 2), 3)).astype(np.uint8))),)
 
 

@@ -25,7 +25,7 @@ def pixels(function: Callable[..., tuple[float, float, float]]) -> Callable[...,
 
 
 def colours() -> st.SearchStrategy[tuple[Array, ...]]:
-    """Colours whose channels are apart: where two are equal, the hue has no slope."""
+    """Colours with well separated channels: where two are equal, the hue has no derivative."""
 
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
         shape = tuple(rng.integers(0, 3, int(rng.integers(0, 3))))

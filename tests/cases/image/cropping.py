@@ -16,7 +16,7 @@ from support.opcase import OpCase
 
 Array: TypeAlias = npt.NDArray[Any]
 
-# Thirds and fifths: no line stands exactly on a point, where the slope is not defined.
+# Thirds and fifths: no line is exactly on a grid point, where the derivative is undefined.
 ENDS = st.integers(1, 19).map(lambda n: n / 20 + 1 / 300)
 
 
@@ -42,7 +42,7 @@ def line(low: float, high: float, size: int, new: int, count: int) -> float:
 def corners(
     image: Array, box: Array, place: tuple[int, int], size: tuple[int, int]
 ) -> Iterator[tuple[int, int, float]]:
-    """The points around a place of a part, and their shares."""
+    """The grid points around a position in a crop, and their weights."""
     y = line(box[0], box[2], image.shape[0], place[0], size[0])
     x = line(box[1], box[3], image.shape[1], place[1], size[1])
     if not (0 <= y <= image.shape[0] - 1 and 0 <= x <= image.shape[1] - 1):
@@ -78,7 +78,7 @@ def graded_boxes(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def to_boxes(dy: Array, image: Array, box: Array, owner: Array) -> Array:
-    """Differences of the parts themselves."""
+    """Finite differences of the crops themselves."""
     out = np.zeros(box.shape)
     size = np.array(dy.shape[1:3])
     wide = box.astype(np.float64)

@@ -33,7 +33,7 @@ def table_of(boxes: Array) -> Array:
 
 
 def scores_of(rng: np.random.Generator, *shape: int) -> Array:
-    """Scores none of which are equal."""
+    """Scores without ties."""
     count = int(np.prod(shape))
     return (rng.permutation(count).reshape(shape) / max(count, 1)).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/image/jpeg.py: what the head of a file says."""
+"""Cases of core/ops/image/jpeg.py: the header of a file."""
 
 import numpy as np
 

@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def place(size: int, window: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
-    """How many windows, and where the first begins."""
+    """The number of windows, and the start of the first one."""
     reach = (window - 1) * rate + 1
     if padding == "VALID":
         return len(range(0, size - reach + 1, stride)), 0
@@ -55,7 +55,7 @@ def case(
     }
     if op == "ExtractImagePatches":
         attrs["rates"] = (1, *rates, 1)
-    # A convolution cannot have strides and rates at once, which the gradient is made of.
+    # The gradient is a convolution, which cannot have strides and rates at once.
     both = max(strides) > 1 and max(rates) > 1
     return OpCase(
         op,

@@ -1,7 +1,7 @@
 """Cases of core/ops/image/projecting.py: pixel by pixel, in fractions.
 
-Projections are of eighths and halves, so that places are exact in float32 and no rounding decides
-which pixel is the nearest.
+Projections have eighths and halves, so that positions are exact in float32 and rounding never
+decides which pixel is the nearest.
 """
 
 import math
@@ -26,7 +26,7 @@ def drawn(rng: np.random.Generator) -> tuple[Array, ...]:
     rows = batch if rng.random() < 0.5 else 1
     transforms = rng.integers(-16, 17, (rows, 8)) / 8
     transforms[:, 2::3] *= 4
-    # With a depth that is a power of two quotients are exact.
+    # If the depth is a power of two, quotients are exact.
     transforms[:, 6:] = [[0, 0], [1, 0], [-1, 0]][rng.integers(3)]
     sizes = rng.integers(1, 3, 2)
     fill = np.array(rng.integers(-4, 5) / 2, np.float32)
@@ -34,13 +34,13 @@ def drawn(rng: np.random.Generator) -> tuple[Array, ...]:
 
 
 def mapped(place: Fraction, size: int, mode: str) -> Fraction:
-    """The place that a mode looks at instead."""
+    """The position that a fill mode reads instead."""
     if mode == "CONSTANT" or 0 <= place <= size - 1:
         return place
     if mode == "NEAREST" or size == 1:
         return Fraction(min(max(place, 0), size - 1))
     if mode == "REFLECT":
-        # Both halves of a period of two pictures; before 0 it is counted from the end of the last.
+        # Both halves of a period of two images; below 0 it is counted from the end of the last one.
         turn = place % (2 * size) if place >= 0 else -(-place % (2 * size))
         if turn < 0:
             turn = turn + 2 * size if turn < -size else -turn - 1
@@ -90,8 +90,8 @@ def projected(interpolation: str, mode: str) -> Any:
 
 
 INPUTS = random_arrays(drawn)
-# What flows back is moved by the inverse projection, which is no derivative. Blended are all in
-# float32, which eighths of eighths of eighths are exact in; a float16 rounds once.
+# The gradient is projected by the inverse, which is not the derivative. All values are blended in
+# float32, in which eighths of eighths of eighths are exact; float16 rounds once.
 OPTIONS: dict[str, Any] = {
     "differentiable": (),
     "dtypes": (dtypes.float32, dtypes.float16, dtypes.float64),

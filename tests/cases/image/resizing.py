@@ -1,4 +1,4 @@
-"""Cases of core/ops/image/resizing.py: one new point after the other."""
+"""Cases of core/ops/image/resizing.py: one output point after the other."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from pinnace.framework import dtypes
 from support.opcase import OpCase
 
 Array: TypeAlias = npt.NDArray[Any]
-# For a new place: the old places it is made of, and their shares.
+# For an output index: the input indices it is computed from, and their weights.
 Shares: TypeAlias = Callable[[int, int, int], Iterator[tuple[int, float]]]
 
 
@@ -42,7 +42,8 @@ def linear(kind: str) -> Shares:
 def nearest(kind: str) -> Shares:
     def shares(new: int, size: int, new_size: int) -> Iterator[tuple[int, float]]:
         where = place(new, size, new_size, kind)
-        # In half-pixel centres the point's middle decides, else its beginning; corners round.
+        # With half-pixel centres the middle of the point decides, else its start; with aligned
+        # corners it is rounded.
         where += {"half": 0.5, "corners": 0.5, "plain": 0}[kind]
         yield min(max(math.floor(where + 1e-6), 0), size - 1), 1.0
 
@@ -145,7 +146,7 @@ WEIGHTS = "weights are float32"
 
 
 def case(op: str, draws: Any, reference: Any, kind: str = "plain", **options: Any) -> OpCase:
-    """In float32, as the outputs are; tests/unit/ops/image has the gradients."""
+    """A case in float32, like the outputs; tests/unit/ops/image tests the gradients."""
     attrs = {**KINDS[kind], **options}
     return OpCase(
         op,

@@ -22,7 +22,7 @@ def lines(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def columns(records: Array, defaults: tuple[Array, Array]) -> tuple[Array, Array]:
-    """By the shape the lines were drawn in."""
+    """Columns in the shape in which the lines were drawn."""
     pairs = [line.split(b",", 1) for line in records.tolist()]
     numbers = [int(number) if number else int(defaults[0][0]) for number, _ in pairs]
     words = [word[1:-1].replace(b'""', b'"') or defaults[1][0] for _, word in pairs]

@@ -1,4 +1,4 @@
-"""Cases of core/ops/io/examples.py: the messages are Protobuf's, and so is what is read of them."""
+"""Cases of core/ops/io/examples.py: Protobuf writes the messages, and parses them as reference."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from pinnace.proto.example_pb2 import Example
 from support.opcase import OpCase
 
 KINDS = {"n": "int64_list", "x": "float_list", "w": "bytes_list"}
-# No denormals: a plan's run makes them zeros, an eager op with little to do does not.
+# No denormals: a plan flushes them to zero, an eager op with little work does not.
 FLOATS = st.floats(-100, 100, width=32, allow_subnormal=False)
 
 

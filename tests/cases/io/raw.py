@@ -17,7 +17,7 @@ BYTES = st.lists(st.binary(max_size=12), min_size=1, max_size=4)
 
 
 def padded(x: Array, length: Array) -> Array:
-    """struct, string by string."""
+    """Reference with struct, string by string."""
     size = int(length)
     rows = [
         struct.unpack(f"<{size // 2}h", (item + b"\0" * size)[:size]) for item in x.ravel().tolist()
@@ -28,7 +28,7 @@ def padded(x: Array, length: Array) -> Array:
 def as_message(x: Array) -> Array:
     """Protobuf's own serialisation."""
     message = TensorProto(dtype=dtypes.from_numpy(x.dtype).enum)
-    message.tensor_shape.SetInParent()  # TensorFlow writes the shape of a scalar too
+    message.tensor_shape.SetInParent()  # TensorFlow writes the shape of a scalar, too
     for size in x.shape:
         message.tensor_shape.dim.add(size=size)
     message.tensor_content = x.tobytes()
@@ -50,7 +50,7 @@ def messages(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def spread(serialized: Array) -> Array:
-    """The last value stands for all that follow."""
+    """The last value repeats for all that follow."""
     message = TensorProto.FromString(serialized[()])
     values = list(message.int_val) or [0]
     count = message.tensor_shape.dim[0].size

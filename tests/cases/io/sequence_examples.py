@@ -1,4 +1,4 @@
-"""Cases of core/ops/io/sequence_examples.py: the messages are Protobuf's, and what is read too."""
+"""Cases of core/ops/io/sequence_examples.py: Protobuf writes the messages and parses them."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def parsed(serialized: Array, *_: Any) -> tuple[Array, ...]:
 
 
 def parsed_one(serialized: Array, *_: Any) -> tuple[Array, ...]:
-    """The only record; how long its list is, its shape tells."""
+    """The only record; its shape gives the length of its list."""
     count, places, words, shape, pairs, _lengths = parsed(serialized.reshape(1))
     return count[0], places[:, 1:], words, shape[1:], pairs[0]
 

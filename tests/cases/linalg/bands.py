@@ -42,7 +42,7 @@ def limits(rows: int, columns: int) -> st.SearchStrategy[Array]:
 
 
 def place(rows: int, columns: int, k: Array, align: str) -> list[tuple[int, int, list[Any]]]:
-    """(row among the diagonals, its start, the matrix entries of it) for each diagonal."""
+    """(row in the diagonals, its start, its matrix entries) for each diagonal."""
     low, high = int(k.reshape(-1)[0]), int(k.reshape(-1)[-1])
     lines = {
         d: [(i, i + d) for i in range(rows) if 0 <= i + d < columns] for d in range(low, high + 1)

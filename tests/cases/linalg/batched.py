@@ -1,4 +1,4 @@
-"""Cases of core/ops/linalg/batched.py: those of the later names."""
+"""Cases of core/ops/linalg/batched.py: the cases of the later names."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from support.opcase import OpCase
 
 MODULES = (bands, determinants, earlier, factorization, solving)
 EARLIER = ("MatrixBandPart", "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "MatrixDeterminant")
-# These took no complex numbers under their earlier names; every second case is of them.
+# Under their earlier names these took no complex numbers, which every second case has.
 REAL = ("Cholesky", "MatrixInverse", "MatrixSolve", "MatrixTriangularSolve")
 
 

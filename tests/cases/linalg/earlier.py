@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 def entries(rows: int, columns: int, low: int, high: int) -> Any:
-    """(row of the table, place in it, row, column) of each entry on a diagonal, from the left."""
+    """(row of the table, index in it, row, column) of each entry on a diagonal, from the left."""
     for d in range(high, low - 1, -1):
         for i in range(min(rows + min(d, 0), columns - max(d, 0))):
             yield high - d, i, i + max(-d, 0), i + max(d, 0)

@@ -1,4 +1,4 @@
-"""Cases of core/ops/linalg/eigen.py: triangles, whose eigenvalues stand on the diagonal."""
+"""Cases of core/ops/linalg/eigen.py: triangular matrices; their eigenvalues are the diagonal."""
 
 from typing import Any
 

@@ -42,7 +42,7 @@ def orthonormal(
 
 
 def shaped(*shapes: tuple[int, int]) -> Drawn:
-    """Matrices whose singular values are apart: 1, 2, 3…"""
+    """Matrices with well separated singular values: 1, 2, 3…"""
 
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
         rows, columns = shapes[rng.integers(len(shapes))]
@@ -55,7 +55,7 @@ def shaped(*shapes: tuple[int, int]) -> Drawn:
 
 
 def hermitian() -> Drawn:
-    """Eigenvalues are apart."""
+    """Hermitian matrices with well separated eigenvalues."""
 
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
         size, before = int(rng.integers(1, 4)), lead(rng)
@@ -66,7 +66,7 @@ def hermitian() -> Drawn:
 
 
 def by_rows(x: Array) -> Array:
-    """Cholesky's own order."""
+    """The Cholesky factor, row by row."""
     out = np.zeros_like(x)
     for place in np.ndindex(*x.shape[:-2]):
         for i in range(x.shape[-1]):
@@ -77,7 +77,7 @@ def by_rows(x: Array) -> Array:
 
 
 def reflected(x: Array, *, full: bool) -> tuple[Array, Array]:
-    """Householder: a column's reflection takes the sign that does not cancel."""
+    """Householder QR: a column's reflection has the sign that avoids cancellation."""
     rows, columns = x.shape[-2:]
     r, q = x.copy(), np.broadcast_to(np.eye(rows), (*x.shape[:-2], rows, rows)).copy()
     for place in np.ndindex(*x.shape[:-2]):
@@ -117,7 +117,7 @@ def factor_and_gradient() -> Drawn:
 
 
 def cholesky_gradient(factor: Array, dy: Array) -> Array:
-    """By the derivative of the factor along each symmetric direction, from its equation.
+    """The gradient from the derivative of the factor along each symmetric direction.
 
     With Φ the lower triangle, its diagonal halved, dL = L Φ(L⁻¹ dA L⁻ᵀ).
     """

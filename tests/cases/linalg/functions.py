@@ -1,4 +1,4 @@
-"""Cases of core/ops/linalg/functions.py: SciPy's way by Schur's decomposition."""
+"""Cases of core/ops/linalg/functions.py: SciPy, which uses the Schur decomposition."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ def each(function: Callable[[Array], Any]) -> Callable[[Array], Array]:
 
 
 def right_of_zero(kind: Any = np.float64) -> st.SearchStrategy[tuple[Array, ...]]:
-    """Matrices whose eigenvalues are right of the imaginary axis; some have one eigenvector."""
+    """Matrices with eigenvalues right of the imaginary axis; some have only one eigenvector."""
 
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
         lead, size = LEADS[rng.integers(len(LEADS))], int(rng.integers(1, 4))

@@ -1,4 +1,4 @@
-"""Cases of core/ops/linalg/least_squares.py: the ridge as rows more, by singular values."""
+"""Cases of core/ops/linalg/least_squares.py: the ridge as additional rows, by SVD."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from support.opcase import OpCase
 
 Array = npt.NDArray[Any]
 
-# Of full rank, more rows than columns and the reverse.
+# Full rank; more rows than columns, and the reverse.
 SIZES = ((3, 2), (2, 3), (2, 2), (3, 1), (1, 3))
 ALL: dict[str, Any] = {
     "slack": 4000,
     "reason": "the condition of the matrices, squared",
-    # The regulariser is of float64, whatever the matrices are of.
+    # The regulariser is float64, whatever dtype the matrices have.
     "dtypes": (dtypes.float64,),
     "differentiable": (0, 1),
     "smooth": 1000,
@@ -29,7 +29,7 @@ def systems(*, ridge: bool, kind: Any = np.float64) -> st.SearchStrategy[tuple[A
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
         lead = LEADS[rng.integers(len(LEADS))]
         rows, columns = SIZES[rng.integers(len(SIZES))]
-        # Far from matrices of a lower rank: a unit matrix outweighs the rest.
+        # Far from matrices of lower rank: an identity matrix dominates the rest.
         matrix = drawn(rng, *lead, rows, columns, kind=kind)
         matrix = matrix / np.maximum(np.abs(matrix), 1) + 3 * np.eye(rows, columns)
         rhs = drawn(rng, *lead, rows, int(rng.integers(1, 3)), kind=kind)

@@ -27,7 +27,7 @@ def drawn(rng: np.random.Generator, *shape: int, kind: Any = np.float64) -> Arra
 
 
 def regular(rng: np.random.Generator, *lead: int, size: int, kind: Any = np.float64) -> Array:
-    """Matrices whose diagonal outweighs their rows."""
+    """Diagonally dominant matrices."""
     x = drawn(rng, *lead, size, size, kind=kind)
     return x / np.maximum(np.abs(x), 1) + 4 * np.eye(size)
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/linalg/triangles.py: SciPy, which has other code for it."""
+"""Cases of core/ops/linalg/triangles.py: SciPy, which uses different code."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ def systems(kind: Any = np.float64) -> st.SearchStrategy[tuple[Array, ...]]:
         lead, size = LEADS[rng.integers(len(LEADS))], int(rng.integers(1, 5))
         diagonals = drawn(rng, *lead, 3, size, kind=kind)
         diagonals[..., 1, :] += 5
-        # What stands outside of the matrix is not read; its gradient is 0.
+        # Entries outside the matrix are not read; their gradient is 0.
         return diagonals, drawn(rng, *lead, size, int(rng.integers(0, 3)), kind=kind)
 
     return random_arrays(build)

@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/accumulation.py: sums that are rounded once."""
+"""Cases of core/ops/math/accumulation.py: sums with a single rounding."""
 
 import math
 from typing import Any

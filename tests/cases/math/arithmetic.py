@@ -31,7 +31,7 @@ APART = broadcastable(st.integers(-20, 20), st.integers(-20, 20).map(lambda n: n
 
 
 def case(op: str, inputs: Any, reference: Any, **options: Any) -> OpCase:
-    """Without slack: every value is right to the last place or two."""
+    """A case with a strict tolerance: one or two ulps."""
     return OpCase(op, inputs, reference, **{"slack": 0, "ulps": 2, **options})
 
 

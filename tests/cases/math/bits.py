@@ -15,7 +15,7 @@ SIGNED = st.integers(-(2**31), 2**31 - 1)
 
 
 def wrapped(function: Callable[[int, int], int]) -> Callable[..., Any]:
-    """The result as 32 bits with a sign."""
+    """The result as a signed 32-bit integer."""
     return each(lambda x, y: (function(int(x), int(y)) + 2**31) % 2**32 - 2**31, np.int64)
 
 

@@ -28,7 +28,7 @@ def in_both(op: str, reference: Any) -> list[OpCase]:
 
 
 def only(kind: DType) -> tuple[int, ...] | None:
-    """Differences are taken in float64."""
+    """The differentiable inputs: finite differences are computed in float64 only."""
     return None if kind is dtypes.float64 else ()
 
 

@@ -17,7 +17,7 @@ from support.opcase import OpCase
 
 
 def _is_off_whole_numbers(pair: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Whether no quotient is near a whole number, where remainders jump.
+    """Whether no quotient is near an integer, where remainders jump.
 
     Both numbers and the quotient are rounded, in bfloat16 by up to 2⁻⁹ of their size.
     """

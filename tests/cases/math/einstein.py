@@ -27,7 +27,7 @@ def case(equation: str, *shapes: tuple[int, ...], kind: Any = np.float64) -> OpC
 
 
 def filled_diagonal(xs: tuple[Array]) -> Array:
-    """NumPy's einsum cannot write into a diagonal."""
+    """The result on a diagonal, into which NumPy's einsum cannot write."""
     return np.stack([np.diag(row) for row in xs[0]])
 
 

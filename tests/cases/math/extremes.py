@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/extremes.py: one group of numbers after the other, by Python."""
+"""Cases of core/ops/math/extremes.py: one group of numbers after the other, in Python."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/histograms.py: NumPy's own histogram, with the ends drawn in."""
+"""Cases of core/ops/math/histograms.py: NumPy's histogram of values clipped to the range."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def counted(values: Array, limits: Array, count: Array) -> Array:
 
 
 def build(rng: np.random.Generator) -> tuple[Array, ...]:
-    # Off the ends of bins, which are whole numbers.
+    # Not at the edges of bins, which are integers.
     values = rng.integers(-4, 12, (3, 5)) + rng.uniform(0.1, 0.9, (3, 5))
     return values, np.array([-2.0, 8.0]), np.array(rng.choice([5, 10]), np.int32)
 

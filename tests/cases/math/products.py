@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/products.py: every entry as one sum."""
+"""Cases of core/ops/math/products.py: every entry as a separate sum."""
 
 import math
 from typing import Any
@@ -44,7 +44,7 @@ def batches(flip_x: bool = False, flip_y: bool = False, kind: Any = np.float64) 
 
 
 def entries(x: Array, y: Array) -> Array:
-    """One sum after the other."""
+    """The matrix product, one sum after the other."""
     lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     x = np.broadcast_to(x, (*lead, *x.shape[-2:]))
     y = np.broadcast_to(y, (*lead, *y.shape[-2:]))
@@ -64,7 +64,7 @@ def adjoint(x: Array) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """By the Levi-Civita symbol."""
+    """The cross product by the Levi-Civita symbol."""
     symbol = np.zeros((3, 3, 3))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         symbol[i, j, k], symbol[i, k, j] = 1, -1
@@ -119,7 +119,7 @@ CASES = [
         for first, second in ((False, False), (False, True), (True, False), (True, True))
     ],
     OpCase(
-        "BatchMatMulV3",  # of bytes, added up in more bits
+        "BatchMatMulV3",  # products of bytes, summed in more bits
         st.tuples(SIZES, st.sampled_from([np.int8, np.uint8])).flatmap(bytes_of),
         lambda x, y: x.astype(np.int64) @ y.astype(np.int64),
         attrs={"Tout": dtypes.int32},

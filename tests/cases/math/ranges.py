@@ -16,7 +16,7 @@ COUNTS = st.integers(1, 20).map(lambda n: np.array(n, np.int32))
 
 
 def ends(kind: Any) -> st.SearchStrategy[tuple[Array, ...]]:
-    """Start, limit and a step that leads from one to the other."""
+    """Start, limit and a step from one towards the other."""
     steps = st.integers(1, 5)
     return st.tuples(WHOLE, WHOLE, steps).map(
         lambda t: tuple(np.array(n, kind) for n in (t[0], t[1], t[2] if t[1] >= t[0] else -t[2]))

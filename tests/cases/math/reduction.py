@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/reduction.py: one group of numbers after the other, by Python."""
+"""Cases of core/ops/math/reduction.py: one group of numbers after the other, in Python."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ Array = npt.NDArray[Any]
 
 ANY = numbers()
 OFF_ZERO = numbers(apart_from=(0,))
-# Values that are never close: a maximum does not change hands under a small step.
+# Values that are never close: a small step does not move a maximum.
 APART = st.integers(-1000, 1000)
 SLACK = {"slack": 1000.0, "reason": "sums of up to 64 numbers up to 10 that cancel"}
 
 
 def over(function: Callable[[list[Any]], Any], kind: Any = np.float64) -> Callable[..., Array]:
-    """`function` of every group of numbers that the axes join."""
+    """`function` of every group of numbers along the reduced axes."""
 
     def reduced(x: Array, axes: Array) -> Array:
         gone = {int(a) % x.ndim for a in axes.reshape(-1)}
@@ -36,7 +36,7 @@ def over(function: Callable[[list[Any]], Any], kind: Any = np.float64) -> Callab
 
 
 def keeping(function: Callable[..., Array]) -> Callable[..., Array]:
-    """The same with the joined axes kept."""
+    """The same with the reduced axes kept."""
 
     def reduced(x: Array, axes: Array) -> Array:
         gone = {int(a) % x.ndim for a in axes.reshape(-1)}
@@ -70,7 +70,7 @@ def least(values: Sequence[float]) -> float:
 
 
 def distinct(*, least_size: int) -> st.SearchStrategy[tuple[Any, ...]]:
-    """No two values are equal, so that extremes are alone."""
+    """No two values are equal, so that extremes are unique."""
 
     def apart(drawn: tuple[Array, Array]) -> tuple[Array, Array]:
         x, axes = drawn

@@ -30,7 +30,7 @@ def with_rows(ids: Any, elements: Any) -> st.SearchStrategy[tuple[Array, ...]]:
 
 
 def distinct(drawn: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Whole numbers in the order drawn: extremes are alone."""
+    """Distinct integers, so that extremes are unique."""
     x, *rest = drawn
     ranks = np.argsort(np.argsort(x, axis=None, kind="stable"), kind="stable")
     return ranks.reshape(x.shape).astype(np.float64) - 3, *rest
@@ -82,7 +82,7 @@ CASES = [
 
 
 def extremes() -> list[OpCase]:
-    """What an empty segment gives depends on the dtype."""
+    """The reference for extremes: the result of an empty segment depends on the dtype."""
     found = []
     for dtype in (dtypes.float64, dtypes.float32):
         low = float(np.finfo(dtype.numpy).min)

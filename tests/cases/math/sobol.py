@@ -1,4 +1,4 @@
-"""Cases of core/ops/math/sobol.py: SciPy's sequence, whose first point, the origin, is left out."""
+"""Cases of core/ops/math/sobol.py: SciPy's sequence without its first point, the origin."""
 
 from typing import Any
 

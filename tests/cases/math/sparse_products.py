@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def matrices(rng: np.random.Generator, flip_a: bool, flip_b: bool) -> tuple[Array, Array]:
-    """Whole numbers, many of them 0: sums of products are exact."""
+    """Integers, many of them 0: sums of products are exact."""
     m, k, n = rng.integers(1, 5, 3)
     a, b = rng.integers(-4, 5, (m, k)), rng.integers(-4, 5, (k, n))
     a, b = (np.where(rng.random(x.shape) < 0.5, x, 0).astype(np.float64) for x in (a, b))

@@ -13,7 +13,7 @@ A, X = numbers(0.1, 40), numbers(0.01, 60)
 
 
 def slope(a: Array, x: Array) -> Array:
-    """Differences of the fourth order."""
+    """The derivative by finite differences of fourth order."""
     h = 1e-3 * np.minimum(a, 1)
     f = scipy.special.gammainc
     near, far = f(a + h, x) - f(a - h, x), f(a + 2 * h, x) - f(a - 2 * h, x)

@@ -14,7 +14,7 @@ COMPLEX = complex_numbers(0.1, 0.9)
 
 
 def case(op: str, inputs: Any, reference: Any, **options: Any) -> OpCase:
-    """NumPy's float32 loops allow themselves four units in the last place."""
+    """A case for NumPy's float32 loops, which may be off by four ulps."""
     return arithmetic.case(op, inputs, reference, **{"ulps": 4, **options})
 
 

@@ -10,7 +10,7 @@ from support.drawing import random_arrays
 from support.opcase import OpCase
 
 Array: TypeAlias = npt.NDArray[Any]
-# Numbers that float32, in which attributes are, has.
+# Numbers that are exact in float32, the type of attributes.
 EPSILON = 2.0**-7
 
 

@@ -45,7 +45,7 @@ CASES = [
         attrs={"data_format": "NCHW"},
     ),
     OpCase("BiasAddV1", values(bias_axis=-1), lambda x, b: x + b[None, :]),
-    # A sum of up to 64 terms of about 10 that cancel.
+    # A sum of up to 64 terms of about 10, with cancellation.
     OpCase("BiasAddGrad", values(bias_axis=None), lambda dy: summed(dy, -1), slack=640.0),
     OpCase(
         "BiasAddGrad",

@@ -1,4 +1,4 @@
-"""Cases of core/ops/nn/ctc.py: all ways through four steps, one by one."""
+"""Cases of core/ops/nn/ctc.py: all paths through four steps, one by one."""
 
 import itertools
 from collections import defaultdict
@@ -19,7 +19,7 @@ LENGTHS = np.array([4, 3], np.int32)
 
 
 def ways(chances: Array) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], float]]:
-    """Each way, what it says, and its probability."""
+    """Each path, its labels, and its probability."""
     for way in itertools.product(range(CLASSES), repeat=len(chances)):
         said = tuple(label for label, _ in itertools.groupby(way) if label != BLANK)
         yield way, said, float(np.prod(chances[range(len(chances)), way]))
@@ -89,7 +89,8 @@ CASES = [
             )
         ),
         losses,
-        # Its second output is the gradient of the first, and has none: tests/golden/functions.
+        # Its second output is the gradient of the first, and has no gradient: see
+        # tests/golden/functions.
         differentiable=(),
     ),
     OpCase(
@@ -102,7 +103,7 @@ CASES = [
         "CTCBeamSearchDecoder",
         random_arrays(lambda rng: (logits(rng), LENGTHS)),
         likeliest,
-        # Wide enough for all there is to say.
+        # A beam wide enough for all paths.
         attrs={"beam_width": 100, "top_paths": 1, "merge_repeated": False},
     ),
 ]

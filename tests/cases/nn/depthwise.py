@@ -1,4 +1,4 @@
-"""Cases of core/ops/nn/depthwise.py: a convolution whose filter is 0 between other channels."""
+"""Cases of core/ops/nn/depthwise.py: a convolution with a block-diagonal filter."""
 
 from typing import Any, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/nn/fused.py: the steps by formulas of their own."""
+"""Cases of core/ops/nn/fused.py: each step by a separate formula."""
 
 import math
 from typing import Any
@@ -45,7 +45,7 @@ def arguments(rng: np.random.Generator, steps: tuple[str, ...], size: int) -> tu
 
 
 def convolved(x: Array, filters: Array) -> Array:
-    """VALID, with steps of 1."""
+    """A VALID convolution with strides of 1."""
     rows, columns = filters.shape[:2]
     height, width = x.shape[1] - rows + 1, x.shape[2] - columns + 1
     out = np.zeros((x.shape[0], height, width, filters.shape[3]))

@@ -1,4 +1,4 @@
-"""Cases of core/ops/nn/isotonic.py: the greatest of the least means, entry by entry."""
+"""Cases of core/ops/nn/isotonic.py: the min-max formula, entry by entry."""
 
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 def falling(x: Array) -> tuple[Array, Array]:
-    """min over begins of max over ends of the mean between (Barlow and others, 1972)."""
+    """Min over starts of the max over ends of the mean between (Barlow and others, 1972)."""
     count = x.shape[1]
     y = np.array(
         [
@@ -35,7 +35,7 @@ CASES = [
         falling,
         attrs={"output_dtype": kind},
         dtypes=(kind,),
-        # Differences are taken in float64.
+        # Finite differences are computed in float64.
         differentiable=None if kind is dtypes.float64 else (),
     )
     for kind in (dtypes.float64, dtypes.float32)

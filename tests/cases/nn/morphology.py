@@ -1,4 +1,4 @@
-"""Cases of core/ops/nn/morphology.py: every window by itself."""
+"""Cases of core/ops/nn/morphology.py: every window separately."""
 
 from typing import Any, TypeAlias
 
@@ -10,24 +10,24 @@ from support.drawing import random_arrays
 from support.opcase import OpCase
 
 Array: TypeAlias = npt.NDArray[Any]
-# Two down and one across, entries two rows apart.
+# Strides of 2 down and 1 across, a row rate of 2.
 STRIDES, RATES = (1, 2, 1, 1), (1, 2, 1, 1)
 ATTRS = {"strides": STRIDES, "rates": RATES, "padding": "SAME"}
 
 
 def distinct(rng: np.random.Generator, *shape: int) -> Array:
-    """Multiples of 1/4, which every dtype has, no two of one distance."""
+    """Distinct multiples of 1/4, which are exact in every dtype."""
     return rng.permutation(int(np.prod(shape))).reshape(shape) / 4.0
 
 
 def pictures(rng: np.random.Generator) -> tuple[Array, Array]:
-    # The filter's entries lie between those of the picture: no two sums are equal.
+    # The filter's entries are between those of the image: no two sums are equal.
     offsets = rng.permutation(4).reshape(2, 2, 1) / 64.0
     return distinct(rng, 1, 5, 4, 1), offsets
 
 
 def best(x: Array, filters: Array) -> dict[tuple[int, ...], tuple[Any, ...]]:
-    """Of each window: the greatest sum, where it is in the picture and in the filter."""
+    """The greatest sum of each window, and its position in the image and in the filter."""
     found: dict[tuple[int, ...], tuple[Any, ...]] = {}
     height, width = x.shape[1:3]
     rows, columns = -(-height // 2), width
@@ -37,7 +37,7 @@ def best(x: Array, filters: Array) -> dict[tuple[int, ...], tuple[Any, ...]]:
             sums = []
             for i in range(2):
                 for j in range(2):
-                    # One column after the picture is the padding of a width of two.
+                    # With a filter of width two, one column after the image is padding.
                     at = row * 2 - above + 2 * i, column + j
                     if 0 <= at[0] < height and at[1] < width:
                         sums.append((x[0, at[0], at[1], 0] + filters[i, j, 0], at, (i, j)))

@@ -28,7 +28,7 @@ CASES = [
         attrs={"k": 2, "reduction_dimension": axis, "is_max_k": largest},
         slack=0,
         ulps=0,
-        # It has no float64, in which differences are taken.
+        # It has no float64, in which finite differences are computed.
         differentiable=(),
     )
     for axis in (-1, 0)

@@ -24,7 +24,7 @@ STEPS, BATCH, INPUTS, UNITS = 3, 2, 3, 2
 def weights(
     rng: np.random.Generator, mode: str, layers: int, directions: int
 ) -> list[tuple[Array, ...]]:
-    """Kernel [inputs, gates, units], recurrent kernel, two biases [gates, units] of each one."""
+    """A kernel [inputs, gates, units], recurrent kernel and two biases [gates, units] per layer."""
     found = []
     for at in range(layers * directions):
         width = INPUTS if at < directions else UNITS * directions
@@ -76,7 +76,7 @@ def step(mode: str, x: Array, h: Array, c: Array, own: tuple[Array, ...]) -> tup
 
 
 def layers_of(mode: str, layers: int, directions: int) -> Any:
-    """Row by row, each of its own length."""
+    """The layers' outputs, row by row, each with its own length."""
 
     def reference(x: Array, h: Array, c: Array, params: Array, lengths: Any = None) -> Any:
         every = unpacked(params, mode, layers, directions)
@@ -120,7 +120,7 @@ def inputs(mode: str, layers: int, directions: int) -> Any:
 
 
 def turned(reference: Any) -> Any:
-    """Batches first."""
+    """The output with the batch axis first."""
 
     def batch_major(x: Array, h: Array, c: Array, params: Array, lengths: Array) -> Any:
         found = reference(*(one.swapaxes(0, 1) for one in (x, h, c)), params, lengths)
@@ -130,7 +130,7 @@ def turned(reference: Any) -> Any:
 
 
 def with_nothing(reference: Any, version: int) -> Any:
-    """Besides what is kept for the way back, of which there is none."""
+    """The outputs, and the empty reserve space of the backward pass."""
     rest = [np.zeros(0), np.zeros(0, np.int8)][: 1 if version == 1 else 2]
     return lambda *xs: (*reference(*xs), *rest)
 

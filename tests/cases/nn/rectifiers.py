@@ -34,7 +34,7 @@ def relu6(x: Float64s) -> Float64s:
     return np.clip(x, 0, 6)
 
 
-# The attribute is a float32: that is what alpha really is.
+# The attribute is float32, which rounds alpha.
 ALPHA = float(np.float32(0.2))
 
 

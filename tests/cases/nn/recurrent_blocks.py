@@ -100,7 +100,7 @@ def gru_step(
 
 
 def derivatives(function: Callable[..., Array], *inputs: Array) -> list[Array]:
-    """Of a number, by steps into the complex plane: they cancel nothing."""
+    """Derivatives of a number by complex steps, which avoid cancellation."""
     found = []
     for index, x in enumerate(inputs):
         slope = np.zeros(x.shape)
@@ -114,7 +114,7 @@ def derivatives(function: Callable[..., Array], *inputs: Array) -> list[Array]:
 
 
 def layer_back(order: str, peephole: bool) -> tuple[Any, Any]:
-    """Inputs, the gates of a forward run among them, and what must flow back."""
+    """Inputs, among them the gates of a forward run, and the expected gradients."""
     forward = lstm_layer(lstm_step(order, 0, 0, peephole))
 
     def build(rng: np.random.Generator) -> tuple[Array, ...]:
@@ -147,7 +147,7 @@ def cell_back(peephole: bool) -> tuple[Any, Any]:
         total = np.concatenate([x, h], 1) @ w + b
 
         def by_sums(c: Array, sums: Array, *seen: Array) -> Array:
-            # The weighted sums take the biases' place, a row each.
+            # The weighted sums replace the biases, one row each.
             nothing = np.zeros((1, INPUTS)), np.zeros((INPUTS + UNITS, 4 * UNITS))
             rows = [
                 step(nothing[0], c[n : n + 1], np.zeros((1, UNITS)), nothing[1], *seen, sums[n])
@@ -171,7 +171,7 @@ def gru_back() -> tuple[Any, Any]:
         dx, d_hidden = derivatives(
             lambda x, h: (gru_step(x, h, *given[2:])[3] * dh).sum(), *given[:2]
         )
-        # What flows to the sums behind the gates is what flows to a bias of each row.
+        # The gradient of the sums before the gates is that of a separate bias for each row.
         d_candidate, d_gates = np.zeros((BATCH, UNITS)), np.zeros((BATCH, 2 * UNITS))
         for n in range(BATCH):
             row = [one[n : n + 1] for one in given[:2]]
@@ -186,7 +186,7 @@ def gru_back() -> tuple[Any, Any]:
     return random_arrays(build), reference
 
 
-# Only what flows into the states flows back, as in TensorFlow: no derivative of the whole.
+# Only the gradients of the states flow back, as in TensorFlow: this is not the full derivative.
 HALF: dict[str, Any] = {
     "differentiable": (),
     "dtypes": (dtypes.float32, dtypes.float16),

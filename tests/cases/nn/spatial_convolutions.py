@@ -17,7 +17,7 @@ def normal(*shape: int) -> st.SearchStrategy[Float64s]:
 
 
 def placed(size: int, taps: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
-    """How many windows there are, and how many zeros stand before the first element."""
+    """The number of windows, and the number of zeros before the first element."""
     reach = (taps - 1) * rate + 1
     if padding == "VALID":
         return (size - reach) // stride + 1, 0
@@ -48,7 +48,7 @@ def correlate(
 
 
 def adjoint_to_input(sizes: Any, w: Float64s, dy: Float64s, *rule: Any) -> Float64s:
-    """Sum of dy times the response to one element of the input after the other."""
+    """The sum of dy times the response to a unit input, for one element after the other."""
     dx = np.zeros(tuple(sizes))
     for place in np.ndindex(*dx.shape):
         unit = np.zeros(dx.shape)

@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def whole_range(x: Array, low: Array, high: Array, bits: Any = 8) -> Array:
-    """Multiples of the scale that the larger end asks for."""
+    """Multiples of the scale that the larger bound requires."""
     del low, high
     most = 2 ** (int(bits) - 1) - 1
     scale = max(x.max() / most, -x.min() / (most + 1))
@@ -21,7 +21,7 @@ def whole_range(x: Array, low: Array, high: Array, bits: Any = 8) -> Array:
 
 
 def spread(rng: np.random.Generator) -> tuple[Array, ...]:
-    """Multiples of 1/127, up to 1: none is in the middle of two."""
+    """Multiples of 1/127, up to 1: none is midway between two steps."""
     x = rng.integers(-126, 127, (3, 4)) / 127
     x[0, 0], x[0, 1] = 1, -1
     return x, np.array(0.0), np.array(0.0)

@@ -10,12 +10,12 @@ from support.drawing import random_arrays
 from support.opcase import OpCase
 
 Array = npt.NDArray[Any]
-# A step more or less where a value lies between two: values are drawn off the middles.
+# Values midway between two steps may round either way, so values are drawn off the midpoints.
 ODD: dict[str, Any] = {"dtypes": (dtypes.float32,), "differentiable": (), "slack": 64.0}
 
 
 def steps(low: float, high: float, bits: int, narrow: bool) -> Array:
-    """The values that can come out: 0 is one of them."""
+    """The possible outputs, 0 among them."""
     count = 2**bits - 1 - narrow
     scale = (high - low) / count
     zero = np.clip(np.floor(0.5 - low / scale), 0, count)
@@ -50,7 +50,7 @@ def args_case(low: float, high: float, bits: int, narrow: bool) -> OpCase:
 
 
 def gradient_reference(dy: Array, x: Array, low: Array, high: Array) -> tuple[Array, ...]:
-    """Of the bounds that the steps end at, one sum each."""
+    """The gradients, with one sum for each bound of the range."""
     per_channel = np.ndim(low) == 1
     parts = []
     for channel in range(x.shape[-1]) if per_channel else [slice(None)]:

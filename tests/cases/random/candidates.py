@@ -1,4 +1,4 @@
-"""Cases of core/ops/random/candidates.py that are not drawn."""
+"""Cases of core/ops/random/candidates.py that are not random."""
 
 from typing import Any, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/random/distributions.py: how a gamma number moves with its parameter."""
+"""Cases of core/ops/random/distributions.py: the derivative of a gamma sample by its parameter."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ Array = npt.NDArray[np.float64]
 
 
 def moved(alpha: Array, sample: Array) -> Array:
-    """The number whose part of the distribution below it stays the same, by differences."""
+    """The derivative of the sample at a constant cumulative probability, by finite differences."""
     h = 1e-4 * alpha
     below = scipy.special.gammainc
     slope = (below(alpha + h, sample) - below(alpha - h, sample)) / (2 * h)

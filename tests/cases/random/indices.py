@@ -19,7 +19,7 @@ Bits = list[int]
 
 
 def bits(number: int, width: int) -> Bits:
-    """The lowest first."""
+    """The bits, the lowest first."""
     return [number >> at & 1 for at in range(width)]
 
 
@@ -28,7 +28,7 @@ def number(of: Bits) -> int:
 
 
 def rolled(of: Bits, by: int) -> Bits:
-    """To the left; -by to the right."""
+    """Rotated to the left; a negative `by` rotates to the right."""
     return [of[(at - by) % len(of)] for at in range(len(of))]
 
 

@@ -1,4 +1,4 @@
-"""Cases of core/ops/signal/fourier.py: the sums themselves."""
+"""Cases of core/ops/signal/fourier.py: the defining sums."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def summed(x: Array, axes: Sequence[int], sizes: Sequence[int], sign: int) -> Array:
-    """Each axis cut off or filled up to its size, and transformed."""
+    """Each axis truncated or padded to its size, and transformed."""
     for axis, size in zip(axes, sizes, strict=True):
         moved = np.moveaxis(x, axis, -1)[..., :size]
         n = np.arange(moved.shape[-1])

@@ -11,7 +11,7 @@ from support.opcase import OpCase
 
 @st.composite
 def summands(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Two matrices of one shape, some places in both; no sum of two values is near 0."""
+    """Two matrices of one shape with some common indices; no sum of two values is near 0."""
     indices, values, shape = draw(sparse())
     rows, columns = (int(n) for n in shape)
     other = [(i, j) for i in range(rows) for j in range(columns) if draw(st.booleans())]

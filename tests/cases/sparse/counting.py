@@ -83,7 +83,7 @@ def ragged_bins(splits: Array, values: Array, _: Array, each: Array) -> Array:
 
 
 def listed(rows: list[Counter[int]], flat: bool, once: bool = False) -> tuple[Array, ...]:
-    """What a Counter holds, as parts of a sparse tensor; without limits on the length."""
+    """The contents of a Counter as components of a sparse tensor, of unlimited length."""
     found = [((at, n), row[n]) for at, row in enumerate(rows) for n in sorted(row)]
     size = max((n + 1 for (_, n), _ in found), default=1)
     indices = np.array([p[1:] if flat else p for p, _ in found], np.int64)

@@ -23,7 +23,7 @@ def texts(found: list[bytes]) -> Array:
 
 @st.composite
 def columns(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Up to two sparse columns and up to two dense ones, of one number of rows."""
+    """Up to two sparse and up to two dense columns with the same number of rows."""
     rows = draw(st.integers(1, 3))
     word = st.one_of(st.just(b""), st.binary(min_size=1, max_size=3))
     number = st.integers(-(2**40), 2**40)

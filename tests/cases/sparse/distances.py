@@ -1,4 +1,4 @@
-"""Cases of core/ops/sparse/distances.py: by the definition, from the ends of both sequences."""
+"""Cases of core/ops/sparse/distances.py: the recursion, from the ends of both sequences."""
 
 from functools import cache
 from typing import Any, TypeAlias

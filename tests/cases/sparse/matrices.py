@@ -1,4 +1,4 @@
-"""Sparse matrices to draw, and what they are as dense ones."""
+"""Strategies for sparse matrices, and their dense form."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from support.opcase import OpCase
 
 Array: TypeAlias = npt.NDArray[Any]
 ROWS = 5
-# What a sum is divided by: this power of the number of rows.
+# A sum is divided by this power of the number of rows.
 POWERS = {"Sum": 0.0, "Mean": 1.0, "SqrtN": 0.5}
 
 
 def drawn(rng: np.random.Generator, *, counted: bool) -> tuple[Array, ...]:
-    """Rows that may be taken twice, into groups some of which are empty, at the end too."""
+    """Row indices, some repeated, and groups, some of them empty, also at the end."""
     count = int(rng.integers(1, 8))
     ids = np.sort(rng.integers(0, 6, count)).astype(np.int32)
     data = rng.integers(-8, 9, (ROWS, *rng.integers(1, 3, int(rng.integers(0, 3))))) / 4
@@ -33,7 +33,7 @@ def grouped(kind: str, data: Array, indices: Array, ids: Array, total: Any = Non
 
 
 def gradients(rng: np.random.Generator) -> tuple[Array, ...]:
-    """Of every group one, for rows that are taken into some of them."""
+    """One gradient for each group, for rows that are in some of the groups."""
     _, indices, ids = drawn(rng, counted=False)
     grad = rng.integers(-8, 9, (6, *rng.integers(1, 3, int(rng.integers(0, 3))))) / 4
     return grad, indices, ids, np.array(ROWS, np.int32)
@@ -42,7 +42,7 @@ def gradients(rng: np.random.Generator) -> tuple[Array, ...]:
 def compact(
     kind: str, grad: Array, indices: Array, ids: Array, count: Array
 ) -> tuple[Array, Array]:
-    """The rows that have a gradient, and their places."""
+    """The rows that have a gradient, and their indices."""
     del count
     places = sorted(set(indices.tolist()))
     sizes = {group: (ids == group).sum() for group in ids.tolist()}

@@ -13,7 +13,7 @@ LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def encode(item: bytes) -> bytes:
-    """RFC 4648, section 5, six bits after the other."""
+    """RFC 4648, section 5, six bits at a time."""
     bits = "".join(f"{byte:08b}" for byte in item)
     groups = [bits[i : i + 6].ljust(6, "0") for i in range(0, len(bits), 6)]
     return bytes(LETTERS[int(group, 2)] for group in groups)

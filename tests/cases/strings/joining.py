@@ -16,7 +16,7 @@ SHAPES = st.lists(st.integers(0, 3), max_size=2).map(tuple)
 
 
 def array_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
-    """Strings in an array of that shape."""
+    """An array of strings of this shape."""
     flat = list(items)
     out = np.empty(len(flat), object)
     out[:] = flat
@@ -89,7 +89,7 @@ def in_segments(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 def segment_join(x: Array, ids: Array, _: Array) -> Array:
-    # Empty strings in front have no separator behind them.
+    # Leading empty strings are not followed by a separator.
     cells = [
         b"+".join(dropwhile(lambda item: not item, x[ids == n, column]))
         for n in range(3)

@@ -1,4 +1,4 @@
-"""Cases of core/ops/strings/patterns.py: what the patterns mean, without regular expressions."""
+"""Cases of core/ops/strings/patterns.py: the patterns' meaning, without regular expressions."""
 
 from typing import Any
 

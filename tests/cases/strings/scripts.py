@@ -27,7 +27,7 @@ SCRIPTS = {
     "THAI": 38,
     "TIBETAN": 39,
 }
-# Not the blocks that have got letters since Unicode 13, which the op's table is of.
+# Without the blocks that got letters after Unicode 13, the version of the op's table.
 POINTS = [
     point
     for point in (

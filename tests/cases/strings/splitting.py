@@ -25,7 +25,7 @@ def split(x: Array, _: Array) -> tuple[Array, Array, Array]:
 
 
 def split_old(x: Array, delimiter: Array) -> tuple[Array, Array, Array]:
-    """The same, but that nothing is in an empty text."""
+    """The same, except that an empty text gives no elements."""
     indices, values, shape = split(x, delimiter)
     kept = np.array([bool(x[row]) for row, _ in indices], bool)
     columns = max((column + 1 for (row, column) in indices[kept]), default=0)

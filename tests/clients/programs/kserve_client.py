@@ -1,4 +1,4 @@
-"""Asks with KServe's own clients: REST v1 and v2, gRPC."""
+"""Sends requests with KServe's own clients: REST v1 and v2, gRPC."""
 
 import asyncio
 import json

@@ -1,6 +1,7 @@
-"""What schemathesis does differently here: it sends numbers that no product of two makes infinite.
+"""Hooks of schemathesis: it sends only numbers whose products are finite.
 
-Infinity and NaN stand in replies by name, as TensorFlow Serving writes them; no schema knows them.
+Infinity and NaN are in responses as names, as TensorFlow Serving writes them, which no schema
+allows.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ LARGEST = 1e15
 
 
 def bounded(value: Any) -> Any:
-    """The value, with large numbers made smaller."""
+    """The value, with large numbers reduced."""
     if isinstance(value, dict):
         return {key: bounded(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -23,5 +24,5 @@ def bounded(value: Any) -> Any:
 
 @schemathesis.hook
 def map_body(_: Any, body: Any) -> Any:
-    """A body as it is sent."""
+    """The body to send."""
     return bounded(body)

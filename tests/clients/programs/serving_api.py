@@ -1,4 +1,4 @@
-"""Asks with tensorflow-serving-api's own stubs."""
+"""Sends requests with tensorflow-serving-api's own stubs."""
 
 import json
 import sys

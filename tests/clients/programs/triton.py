@@ -1,4 +1,4 @@
-"""Asks with Triton's own clients: HTTP and gRPC, blocking and asyncio."""
+"""Sends requests with Triton's own clients: HTTP and gRPC, blocking and asyncio."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def status(call):
 
 
 def sequences(kind, client):
-    """The sums of two sequences that take turns, and what is said after the end."""
+    """The sums of two interleaved sequences, and the error after their end."""
     found = []
     for place, number in enumerate((1, 2, 4, 8)):
         for key, sign in ((7, 1), ("seven", -1)):
@@ -129,7 +129,7 @@ async def both():
 
 
 def in_memory(kind, client, name):
-    """Numbers in regions, as the client's examples have them."""
+    """Numbers in shared memory regions, as in the client's examples."""
     client.unregister_system_shared_memory()
     client.unregister_cuda_shared_memory()
     sizes = {"in": X.nbytes, "out": 256}

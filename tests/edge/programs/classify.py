@@ -1,6 +1,6 @@
-"""python classify.py MODEL.tflite PIXELS.npy: what MediaPipe makes of a picture, as JSON.
+"""python classify.py MODEL.tflite PIXELS.npy: MediaPipe's classification of an image, as JSON.
 
-It takes the labels and what pixels become from the file's metadata.
+It takes the labels and the normalization from the file's metadata.
 """
 
 import json

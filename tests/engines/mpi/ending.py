@@ -1,4 +1,4 @@
-"""A job in which the last process does something else at its third step.
+"""A job whose last process misbehaves at its third step.
 
 python ending.py killed|raises|ends|differs|sleeps|late FOLDER SECONDS
 """

@@ -1,9 +1,9 @@
-"""Training that goes on where it was when a process was killed.
+"""Training that resumes after a process was killed.
 
     python resuming.py FOLDER [EPOCH]
 
-The last process kills itself in that epoch. Without one, training ends; it is compared with
-training that nothing interrupted, and each process writes FOLDER/RANK.json.
+The last process kills itself in that epoch. Without EPOCH, training runs to its end, is compared
+with uninterrupted training, and each process writes FOLDER/RANK.json.
 """
 
 import json

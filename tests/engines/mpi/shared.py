@@ -1,8 +1,8 @@
-"""What strategies over processes share out and add up: one program, for two libraries.
+"""What multi-process strategies distribute and sum: one program, for two libraries.
 
     python shared.py LIBRARY FOLDER
 
-Each process of the job writes `FOLDER/RANK.json`; the texts of `FOLDER` are there before.
+Each process of the job writes `FOLDER/RANK.json`; the text files in `FOLDER` exist before.
 """
 
 import importlib
@@ -29,7 +29,7 @@ RANK = int(strategy.experimental_local_results(strategy.run(replica))[0])
 
 
 def plain(value):
-    """A value as JSON has it."""
+    """A value as JSON can represent it."""
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     found = np.asarray(strategy.experimental_local_results(value)[0]).tolist()
@@ -98,7 +98,7 @@ def reduced():
 
 
 def differentiated():
-    """The gradient of a sum of all: that of each is the sum of what comes back."""
+    """The gradient of an all-reduce sum: each process gets the sum of all upstream gradients."""
 
     def one():
         x = tf.cast(replica(), tf.float32) + 2

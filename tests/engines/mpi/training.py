@@ -1,4 +1,4 @@
-"""Training over processes beside training in one: each process writes FOLDER/RANK.json.
+"""Training in several processes compared with one: each process writes FOLDER/RANK.json.
 
 python training.py FOLDER
 """
@@ -45,11 +45,11 @@ def new_model(optimizer, kind="float32"):
     return model
 
 
-# A loop of one's own, in float64: the gradients are those of the whole batch to rounding.
+# A custom loop in float64: the gradients are those of the whole batch up to rounding.
 
 
 def own_loop(kind, size):
-    """What each process trains, beside one that has the whole batch."""
+    """Train in each process, compared with one that has the whole batch."""
     x, y = tf.constant(X[:size], kind), tf.constant(Y[:size], kind)
 
     def trained(strategy, batches):
@@ -136,7 +136,7 @@ for name, optimizer in OPTIMIZERS.items():
 
 
 class Seen(keras.Model):
-    """Counts what it is trained on."""
+    """A model that counts its training samples."""
 
     def __init__(self):
         super().__init__()
@@ -165,14 +165,14 @@ found["arrays"] = seen_of(numbers, numbers, batch_size=8)
 shuffled = tf.data.Dataset.from_tensor_slices((numbers, numbers)).shuffle(20).batch(8)
 found["dataset"] = seen_of(shuffled)
 
-# A weight that each process would make for itself is the chief's; seeds are drawn.
+# A weight that each process would initialise itself gets the chief's value; seeds are random.
 
 with strategy.scope():
     drawn = keras.layers.Dense(3)
     drawn.build([None, 4])
 found["drawn"] = digest(drawn.get_weights())
 
-# Numbers of batches are those of all processes; one that stops stops all.
+# Batch counts are those of all processes; a callback that stops one process stops all.
 
 
 class Watching(keras.callbacks.Callback):
@@ -192,7 +192,7 @@ told(lambda: model.fit(x, y, batch_size=6, epochs=3, shuffle=False, callbacks=ca
 found["watched"] = len(watching.losses)
 found["stopped"] = bool(model.stop_training)
 
-# Files: the chief writes, and all find them.
+# The chief writes files, and all processes find them.
 
 logs = folder / "logs"
 model.fit(
@@ -237,7 +237,7 @@ found["files"] = {
     "kept": [Path(one).name for one in manager.checkpoints],
 }
 
-# The wrapper that programs for TPUs have.
+# The optimizer wrapper of programs for TPUs.
 
 with strategy.scope():
     v = tf.Variable(0.0)

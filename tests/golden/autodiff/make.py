@@ -1,4 +1,4 @@
-"""Writes answers.json beside it: what TensorFlow answers to each program.
+"""Writes answers.json beside it: TensorFlow's results for each program.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/autodiff/make.py
 """

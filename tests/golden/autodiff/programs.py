@@ -1,4 +1,4 @@
-"""Small programs whose answers TensorFlow gave: each takes the library, and gives plain values."""
+"""Small programs with TensorFlow's results: each takes the library and returns plain values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ INDICES = [[1, 1], [3, 0]]
 
 
 def program(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Put a program on the list."""
+    """Add a program to the list."""
     PROGRAMS[function.__name__] = function
     return function
 
 
 def plain(tf: Any, x: Any) -> Any:
-    """A tensor, slices or a structure of them as lists that say what they were."""
+    """A tensor, slices or a structure of them as lists with their types."""
     if x is None or isinstance(x, (bool, int, float, str)):
         return x
     if isinstance(x, tf.IndexedSlices):

@@ -1,4 +1,4 @@
-"""Expressions on ragged and sparse tensors, for TensorFlow and for us; and their values as JSON."""
+"""Expressions on ragged and sparse tensors, for TensorFlow and this library; values as JSON."""
 
 # ruff: noqa: E501 (an expression stands on one line)
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# What the expressions name, made by either library.
+# The names in the expressions, created by either library.
 GIVEN = {
     "r": "tf.ragged.constant([[3.0, 1.0], [], [4.0, 1.5, 5.0]])",
     "i": "tf.ragged.constant([[3, 1], [], [4, 1, 5]])",
@@ -272,7 +272,7 @@ CALLS: tuple[str, ...] = tuple(
 
 
 def environment(tf: Any) -> dict[str, Any]:
-    """What the expressions may name."""
+    """The names that the expressions may use."""
     names: dict[str, Any] = {"tf": tf}
     for name, text in GIVEN.items():
         names[name] = eval(text, {"tf": tf})
@@ -280,7 +280,7 @@ def environment(tf: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A result as JSON has it: its kind, dtype, and nested lists."""
+    """A result for JSON: its kind, dtype, and nested lists."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "dense_shape"):
         return [plain(part) for part in value]
     if hasattr(value, "row_splits"):

@@ -1,4 +1,4 @@
-"""Example and SequenceExample messages, and what TensorFlow or we parse out of them, as JSON."""
+"""Example and SequenceExample messages, and their contents as either library parses them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def feature(values: list[Any]) -> Any:
-    """What a Feature holds: (field, values)."""
+    """The contents of a Feature: (field, values)."""
     if not values:
         return None, []
     kind = {int: "int64_list", float: "float_list", str: "bytes_list"}[type(values[0])]

@@ -1,4 +1,4 @@
-"""Writes stateful.json beside it: what TensorFlow's gamma and poisson give, call after call.
+"""Writes stateful.json beside it: the samples of TensorFlow's gamma and poisson, call by call.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/distributions/make.py
 """

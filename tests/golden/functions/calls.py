@@ -1,6 +1,6 @@
-"""What a recorded call of a public function is, for TensorFlow and for us.
+"""A recorded call of a public function, for TensorFlow and this library.
 
-Arguments are cosines of squares: every NumPy makes the same, and matrices have full rank.
+Arguments are cosines of squares: they are the same in every NumPy, and matrices have full rank.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-# These words are dtypes of the library.
+# These words stand for dtypes of the library.
 TYPES = (
     *("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16"),
     *("qint8", "quint8", "qint16", "quint16", "qint32"),
@@ -21,16 +21,16 @@ DIFFERENTIABLE = ("float32", "float64", "complex64", "complex128")
 
 @dataclass(frozen=True)
 class Call:
-    """One call, the arguments whose gradients are wanted, and how near the answers must be.
+    """One call, the arguments whose gradients are computed, and the tolerances.
 
     Args:
-        name: below `tf`, with dots.
-        args: arrays become tensors, in lists too; all else stays.
+        name: dotted name below `tf`.
+        args: arrays become tensors, in lists too; everything else is passed unchanged.
         options: keyword arguments, likewise.
         sources: indices of arguments to differentiate.
         rtol: relative tolerance of values and gradients.
         atol: absolute tolerance.
-        reason: why they are not the default.
+        reason: why the tolerances are not the default.
     """
 
     name: str
@@ -43,24 +43,24 @@ class Call:
 
 
 def waves(*shape: int, phase: float = 0.0, dtype: str = "float64") -> Any:
-    """Numbers from -2 to 2 without a pattern."""
+    """Irregular numbers from -2 to 2."""
     count = int(np.prod(shape))
     return (2 * np.cos(np.arange(count) ** 2 * 0.37 + phase)).reshape(shape).astype(dtype)
 
 
 def bytes_of(*shape: int, phase: float = 0.0) -> Any:
-    """Pixels from 0 to 255 without a pattern."""
+    """Irregular pixels from 0 to 255."""
     return ((waves(*shape, phase=phase) + 2) * 63.99).astype(np.uint8)
 
 
 def seed_of(shape: Any) -> Any:
-    """What gradients start from."""
+    """The upstream gradient."""
     count = int(np.prod(tuple(shape)))
     return np.cos(np.arange(count).reshape(tuple(shape)) + 0.5)
 
 
 def tensor(value: Any, tf: Any, convert: Any) -> Any:
-    """An argument as the library takes it."""
+    """An argument as a value of the library."""
     if isinstance(value, str) and value in TYPES:
         return getattr(tf, value)
     if isinstance(value, (list, tuple)) and any(isinstance(part, np.ndarray) for part in value):
@@ -69,12 +69,12 @@ def tensor(value: Any, tf: Any, convert: Any) -> Any:
 
 
 def plain(array: Any) -> Any:
-    """Quantised integers as such: TensorFlow makes records of one field of them."""
+    """Quantised integers as plain ones: TensorFlow makes records of one field of them."""
     return array[array.dtype.names[0]] if array.dtype.names else array
 
 
 def results(call: Call, tf: Any, convert: Any, flatten: Any) -> dict[str, Any]:
-    """What the library gives: `y0`... and, of each source, `d<index>` if there is a gradient."""
+    """The library's results: `y0`..., and for each source `d<index>` if there is a gradient."""
     args = [tensor(value, tf, convert) for value in call.args]
     options = {name: tensor(value, tf, convert) for name, value in call.options.items()}
     with tf.GradientTape(persistent=True) as tape:

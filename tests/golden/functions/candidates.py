@@ -22,7 +22,7 @@ def samplers() -> list[Call]:
     for name in ("uniform", "log_uniform", "learned_unigram"):
         for unique, size in ((True, 9), (True, 16), (False, 11), (False, 1000)):
             args = (TRUE, 2, 6, unique, size)
-            # No other call has this seed: it would go on in the same stream.
+            # No other call has this seed, since it would continue the same stream.
             options = {"seed": 100 + size}
             found.append(Call(f"random.{name}_candidate_sampler", args, options, **NEAR))
     for unique, options in (

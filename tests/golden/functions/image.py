@@ -50,7 +50,7 @@ def png(pixels: Any, palette: Any = None, depth: int = 8) -> bytes:
 
 
 def bmp(pixels: Any) -> bytes:
-    """A BMP file of 24 bits, from below."""
+    """A 24-bit BMP file, from the bottom row up."""
     height, width, _ = pixels.shape
     rows = b"".join(row[:, ::-1].tobytes() + b"\0" * (-width * 3 % 4) for row in pixels[::-1])
     head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, len(rows), 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Calls of tf.linalg that mathematics.py has not."""
+"""Calls of tf.linalg that are not in mathematics.py."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Writes <subject>.npz beside it: the calls of each <subject>.py by TensorFlow, with gradients.
+"""Writes <subject>.npz beside it: TensorFlow's results and gradients for each <subject>.py.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/functions/make.py [subject ...]
 """
@@ -24,7 +24,7 @@ NOT_SUBJECTS = {"make", "calls"}
 
 
 def stored(value: Any) -> Any:
-    """An array that can be read without pickling: strings as bytes of one length."""
+    """An array that can be read without unpickling: strings as bytes of one length."""
     return np.array(value.tolist(), "S") if value.dtype == object else value
 
 

@@ -1,4 +1,4 @@
-"""Calls of tf.math, tf.linalg and their kin, differentiated by the first argument if need be."""
+"""Calls of tf.math, tf.linalg and related modules, some differentiated by their first argument."""
 
 from __future__ import annotations
 

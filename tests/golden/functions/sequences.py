@@ -10,7 +10,7 @@ NEAR: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5, "reason": "float32 sums of l
 LABELS = np.array([[1, 2, 3], [1, 1, 0], [4, 0, 0]])
 COUNTS, STEPS = np.array([3, 2, 1]), np.array([5, 6, 2])
 LOGITS = waves(6, 3, 5, dtype="float32")
-# Far apart, so that nothing is decided by the last place.
+# Well separated, so that rounding decides nothing.
 CLEAR = waves(7, 4, 4, phase=0.3, dtype="float32") * np.float32(2)
 LENGTHS = np.array([7, 5, 3, 6], np.int32)
 

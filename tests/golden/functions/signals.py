@@ -23,7 +23,7 @@ def transforms() -> list[Call]:
             found.append(Call(f"signal.rfft{end}", (R, lengths)))
             found.append(Call(f"signal.irfft{end}", (C, lengths)))
         found.append(Call(f"signal.rfft{end}", (R,), sources=sources))
-        # Real at the frequencies that are their own mirror images.
+        # Real at the self-conjugate frequencies.
         spectra = np.fft.rfftn(R, axes=range(-count, 0))
         full = list(R.shape[-count:])
         found.append(Call(f"signal.irfft{end}", (spectra, full), sources=sources))

@@ -1,4 +1,4 @@
-"""Writes gpt2/ beside it: a small GPT-2 of drawn weights whose signature generates words.
+"""Writes gpt2/ beside it: a small GPT-2 with random weights whose signature generates tokens.
 
 Run with the transformers and Keras 2 of `make producers` beside TensorFlow:
 PYTHONPATH=TRANSFORMERS:KERAS2 python tests/golden/generators/make.py

@@ -1,7 +1,7 @@
-"""Weights of models as Keras 2 writes them without an ending: checkpoints of TensorFlow.
+"""Weights of models as Keras 2 writes them without an extension: TensorFlow's checkpoints.
 
-Run as keras_files/make_keras_2.py is. NAME.json is the model, NAME.npz has inputs and outputs, and
-the outputs after one more step of training; NAME-OPTIMIZER is a checkpoint.
+Run it like keras_files/make_keras_2.py. NAME.json is the model, NAME.npz has inputs and outputs,
+and the outputs after one more step of training; NAME-OPTIMIZER is a checkpoint.
 """
 
 import os
@@ -28,7 +28,7 @@ def sequence(shape: tuple[int, ...], *layers: Any) -> Any:
 
 
 def nested() -> Any:
-    # Not behind a bias, whose gradient would be 0, and Adam's step noise.
+    # Not after a bias, whose gradient would be 0 and whose Adam step would be noise.
     inner = sequence((4,), L.BatchNormalization(), L.Dropout(0.0), L.Dense(5, activation="relu"))
     given = keras.Input((4,))
     other = keras.Model(given, L.Dense(5)(L.Dense(3)(given)))

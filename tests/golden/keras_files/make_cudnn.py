@@ -1,7 +1,7 @@
 """Models with `CuDNNLSTM` and `CuDNNGRU`, as Keras 2 wrote them on GPUs.
 
-Their layers can be built without a GPU, and not run: the answers are those of `LSTM` and `GRU`,
-which Keras itself gave the weights of the same file. Run by a Python that has TensorFlow and
+Their layers can be built without a GPU, but not run: the results are those of `LSTM` and `GRU`,
+into which Keras itself loaded the weights of the same file. Run by a Python that has TensorFlow and
 tf_keras, from the root of the repository:
 
     export TF_USE_LEGACY_KERAS=1 PYTHONPATH=tests:FOLDER_OF_TF_KERAS
@@ -50,7 +50,7 @@ def model(lstm: Any, gru: Any) -> Any:
 
 
 def unanswered(states: int) -> Any:
-    """In place of what only a GPU computes: nothing, in the right shape."""
+    """Zeros of the right shape in place of what only a GPU computes."""
 
     def process(self: Any, inputs: Any, initial_state: Any) -> Any:
         del initial_state
@@ -62,7 +62,7 @@ def unanswered(states: int) -> Any:
 
 
 def main() -> None:
-    """Write the file and the answers."""
+    """Write the file and the results."""
     FOLDER.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     for layer, states in ((CuDNNLSTM, 2), (CuDNNGRU, 1)):

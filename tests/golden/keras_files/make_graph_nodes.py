@@ -1,7 +1,7 @@
-"""Functional models with nodes of graphs between layers, as TensorFlow 1.13 to 2.3 wrote them.
+"""Functional models with graph nodes between layers, as TensorFlow 1.13 to 2.3 wrote them.
 
-What a function of TensorFlow adds to a graph is one layer for each node, with its constants; the
-class that did so is in Keras 2 still, and reads and answers. Run like make_keras_2.py.
+Each node that a TensorFlow function adds to a graph is one layer, with its constants. The class
+that did so is still in Keras 2, which reads and runs it. Run like make_keras_2.py.
 """
 
 import os
@@ -44,7 +44,7 @@ MODELS: dict[str, Callable[[Any], Any]] = {
 
 
 def layered(function: Callable[[Any], Any], given: Any, stem: str = "") -> Any:
-    """What the function gives of a KerasTensor: its nodes, one layer each."""
+    """The function's result for a KerasTensor: its nodes, one layer each."""
     with tf.Graph().as_default():
         source = tf.compat.v1.placeholder(tf.float32, [None, 4])
         wanted = tf.nest.flatten(function(source))

@@ -1,16 +1,16 @@
 # ruff: noqa: E402, I001, NPY002 (what Theano needs is put back first; Keras draws by the old numbers)
-"""Models as Keras 1.2.2 writes them, and what it answers.
+"""Models as Keras 1.2.2 writes them, and its predictions.
 
 Keras 1 runs on Theano, whose last fork (theano-pymc 1.1.2) runs on Python 3.11 with numpy 1.23.5,
-scipy 1.9.3 and h5py 3.8.0 once `theano_of_today.py` has put back what Python and SciPy have dropped
+scipy 1.9.3 and h5py 3.8.0 once `theano_of_today.py` has restored what Python and SciPy have removed
 since. From the root of the repository, with the sources of Keras 1.2.2 unpacked:
 
     export KERAS_BACKEND=theano THEANO_FLAGS=cxx=,floatX=float32,optimizer=None
     export PYTHONPATH=tests/golden/keras_files:FOLDER_OF_KERAS
     python tests/golden/keras_files/make_keras_1.py
 
-A file of Keras 1 does not say which backend wrote it, and Theano's convolutions read kernels
-backwards. Files are read as TensorFlow's backend read them, so convolutions here go forwards.
+A file of Keras 1 does not say which backend wrote it, and Theano's convolutions flip their kernels.
+Files are read as TensorFlow's backend read them, so convolutions here do not flip.
 """
 
 import theano_of_today

@@ -1,7 +1,7 @@
 """Models as Keras 2 writes them; see make.py.
 
-Run by a Python that has TensorFlow and, beside it, tf-keras 2.21.0 (installed without what it
-depends on, or it brings another TensorFlow), from the root of the repository:
+Run by a Python that has TensorFlow and, beside it, tf-keras 2.21.0 (installed without its
+dependencies, which include another TensorFlow), from the root of the repository:
 
     PYTHONPATH=tests python tests/golden/keras_files/make_keras_2.py [NAME…]
 """
@@ -28,7 +28,7 @@ NAMES = ("dense", "recurrent", "heads", "pictures", "sentences")
 
 
 def functions(keras: Any) -> Any:
-    """Functions of TensorFlow called on what layers give."""
+    """Functions of TensorFlow called on outputs of layers."""
     inputs = keras.Input([4], name="x")
     h = keras.layers.Dense(3, activation="hard_sigmoid")(inputs)
     x = tf.concat([h * 2.0 + inputs[:, :1], tf.nn.relu(h - 0.5)], axis=-1)

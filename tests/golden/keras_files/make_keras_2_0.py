@@ -1,8 +1,8 @@
 # ruff: noqa: I001, N812, NPY002 (what Theano needs is put back first; Keras draws by the old numbers)
-"""Models as Keras 2.0 to 2.3 write them on Theano, whose convolutions read kernels backwards.
+"""Models as Keras 2.0 to 2.3 write them on Theano, whose convolutions flip their kernels.
 
-As `make_keras_1.py`, with the sources of Keras 2.0.9, 2.1.6, 2.2.4 or 2.3.1 (and keras_applications
-1.0.8 and keras_preprocessing 1.1.2 for the last two):
+Run it like `make_keras_1.py`, with the sources of Keras 2.0.9, 2.1.6, 2.2.4 or 2.3.1 (and
+keras_applications 1.0.8 and keras_preprocessing 1.1.2 for the last two):
 
     python tests/golden/keras_files/make_keras_2_0.py
 """

@@ -1,7 +1,7 @@
-"""Models as Keras 2.13 and 2.14 write them: weights stand under other paths than in 2.15.
+"""Models as Keras 2.13 and 2.14 write them: weights have other paths than in 2.15.
 
-Run by a Python that has TensorFlow, with keras 2.13.1 or 2.14.0 (installed without what it depends
-on) before it on the path, from the root of the repository:
+Run by a Python that has TensorFlow, with keras 2.13.1 or 2.14.0 (installed without its
+dependencies) before it on the path, from the root of the repository:
 
     export TF_USE_LEGACY_KERAS=1 PYTHONPATH=tests:FOLDER_OF_KERAS:FOLDER_OF_TF_KERAS
     python tests/golden/keras_files/make_keras_2_13.py
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-# What later TensorFlows have not, and only SavedModels of Keras use.
+# Names that later TensorFlow versions lack, and only SavedModels of Keras use.
 tf.compat.v2.__internal__.register_load_context_function = lambda _: None
 
 import keras  # noqa: E402 (the line above is for it)

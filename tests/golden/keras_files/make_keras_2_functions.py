@@ -1,7 +1,7 @@
 """Functional models of Keras 2 that call TensorFlow's functions between layers; see make.py.
 
-Each line of keras_2_functions.txt is a model, kept as what `to_json` tells, with its answers; some
-of them together are the .keras and .h5 files.
+Each line of keras_2_functions.txt is a model, stored as the result of `to_json`, with its outputs;
+some of them together are the .keras and .h5 files.
 Run like make_keras_2.py, with TF_USE_LEGACY_KERAS=1.
 """
 
@@ -24,7 +24,7 @@ from support.golden import record
 FOLDER = Path(__file__).parent / "keras_2_functions"
 LINES = (Path(__file__).parent / "keras_2_functions.txt").read_text().splitlines()
 FUNCTIONS = [line for line in LINES if line and not line.startswith("#")]
-EACH = 12  # the files hold each twelfth of the models
+EACH = 12  # the files contain every twelfth of the models
 
 
 def inputs_by_name() -> dict[str, Any]:
@@ -67,7 +67,7 @@ def inputs_of(expression: str) -> list[str]:
 
 
 def flat(outputs: Any) -> list[Any]:
-    """Dense parts of what a model gives."""
+    """Dense components of a model's outputs."""
     found = []
     for one in tf.nest.flatten(outputs, expand_composites=True):
         value = one.numpy()

@@ -1,8 +1,8 @@
 # ruff: noqa: PYI024, ARG001 (as the old ones were)
-"""What Theano and old Keras expect of Python, NumPy and SciPy, put back; imported before Keras.
+"""Restores what Theano and old Keras expect of Python, NumPy and SciPy; imported before Keras.
 
-One line has to be edited where theano-pymc is installed: `Pool.perform` in its
-theano/tensor/signal/pool.py indexes with a list of slices, which NumPy takes as a tuple alone.
+One line of the installed theano-pymc must be edited: `Pool.perform` in its
+theano/tensor/signal/pool.py indexes with a list of slices, which NumPy accepts only as a tuple.
 """
 
 import collections
@@ -33,11 +33,11 @@ convolutions.convolve = scipy.signal.convolve
 
 
 def go_forwards() -> None:
-    """Theano's convolutions read their kernels as TensorFlow's do."""
+    """Make Theano's convolutions not flip their kernels, like TensorFlow's."""
     convolve = theano.tensor.nnet.conv2d
 
     def conv2d(*args, filter_flip=True, filter_dilation=(1, 1), **options):
-        """Named as Keras asks for it."""
+        """A convolution under the name that Keras uses."""
         return convolve(*args, filter_flip=False, filter_dilation=filter_dilation, **options)
 
     named = inspect.getargspec

@@ -1,4 +1,4 @@
-"""SavedModels as Keras 2 writes them, with what it predicts, and after a step of training.
+"""SavedModels as Keras 2 writes them, with its predictions, also after a training step.
 
 Run by a Python that has TensorFlow, with tf_keras on the path, from the root of the repository:
 
@@ -25,7 +25,7 @@ L = tf_keras.layers
 
 
 def sequential() -> tuple[Any, Any, Any]:
-    """Compiled; weights of which some do not train."""
+    """A compiled model with some non-trainable weights."""
     model = tf_keras.Sequential(
         [
             tf_keras.Input((4,), name="x"),
@@ -39,12 +39,12 @@ def sequential() -> tuple[Any, Any, Any]:
 
 
 def functional(recurrent: bool = False) -> tuple[Any, Any, Any]:
-    """Of whole numbers: a model in it, a layer twice, an operation, layers around layers."""
+    """Integer inputs, a nested model, a shared layer, an operation, wrapped layers."""
     words = tf_keras.Input((6,), dtype="int64", name="words")
     inner = tf_keras.Sequential([L.Dense(3, name="within")], name="inner")
     twice = L.Dense(3, activation="tanh", name="twice")
     x = L.Embedding(9, 3, mask_zero=True, name="meanings")(words)
-    if recurrent:  # the traces of it take megabytes
+    if recurrent:  # its traces take megabytes
         x = L.Bidirectional(L.LSTM(2), name="both")(x)
     else:
         x = L.GlobalAveragePooling1D(name="mean")(x)
@@ -57,12 +57,12 @@ def functional(recurrent: bool = False) -> tuple[Any, Any, Any]:
 
 
 def without_traces() -> tuple[Any, Any, Any]:
-    """Saved without its functions: its layers are all there is."""
+    """A model saved without its functions: only its layers can be restored."""
     return functional(recurrent=True)
 
 
 def adapted() -> tuple[Any, Any, Any]:
-    """What `adapt` found: a vocabulary, which stands in a table, mean and variance."""
+    """State from `adapt`: a vocabulary, which is in a table, mean and variance."""
     x = np.array([[5, 3], [3, 8], [8, 5], [5, 5]], np.int64)
     lookup = L.IntegerLookup(output_mode="multi_hot", name="known")
     lookup.adapt(x)
@@ -76,7 +76,7 @@ def adapted() -> tuple[Any, Any, Any]:
 
 
 def numbers(*shape: int) -> np.ndarray:
-    """Drawn numbers, the same for each model."""
+    """Random numbers, the same for each model."""
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
@@ -88,7 +88,7 @@ def main() -> None:
         folder = FOLDER / name
         shutil.rmtree(folder, ignore_errors=True)
         model, x, y = make()
-        model.fit(x, y, verbose=0)  # what is saved has been trained, as in life
+        model.fit(x, y, verbose=0)  # saved models have been trained, as in practice
         model.save(folder / "model", save_format="tf", save_traces=traces)
         again = tf_keras.models.load_model(folder / "model")
         output, loss = again.predict(x, verbose=0), np.ravel(again.evaluate(x, y, verbose=0))[:1]

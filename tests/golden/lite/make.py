@@ -1,7 +1,7 @@
 """Files that TFLiteConverter of TensorFlow 2.21.0 wrote: one for each group of operators.
 
-Run with TensorFlow importable: python make.py FOLDER [NAME ...]. What the files give, the tests ask
-LiteRT's interpreter.
+Run with TensorFlow importable: python make.py FOLDER [NAME ...]. The tests get the files' results
+from LiteRT's interpreter.
 """
 
 import sys
@@ -314,7 +314,7 @@ def spectra():
 
 
 def fused_lstm():
-    """A function that Keras 2 marks as an LSTM: TFLiteConverter makes one operator of it."""
+    """A function that Keras 2 marks as an LSTM: TFLiteConverter converts it to one operator."""
 
     def lstm(x, h, c, kernel, recurrent_kernel, bias):
         hs = []
@@ -353,7 +353,7 @@ def of_stablehlo(*specs):
 
 
 def stablehlo():
-    """Ops of StableHLO that LiteRT's interpreter runs."""
+    """StableHLO ops that LiteRT's interpreter supports."""
 
     whole = [spec(2, 1, dtype=tf.int32, name="i"), spec(3, dtype=tf.int32, name="n")]
 
@@ -374,7 +374,7 @@ def stablehlo():
 
 
 def others(x, y, n):
-    """What becomes ops of StableHLO that LiteRT's interpreter does not run."""
+    """Functions that become StableHLO ops which LiteRT's interpreter does not support."""
     z = tf.abs(y) + 0.5
     kept = tf.logical_or(x > 0.5, tf.logical_and(y < 0.0, x >= y))
     return {

@@ -4,8 +4,8 @@ Run with the Python that has tensorflow 2.21: python make.py
 
 A section is a namespace, or the members of an object; a line is a name with its parameters, in
 TensorFlow's order. A default is written if it is a plain value, and as `...` if it is anything
-else. `name = other` is a namespace that is another one. Of raw ops the names stand here; what they
-take is in `op_definitions`. `tf.compat` and private names are left out.
+else. `name = other` is an alias of a namespace. Raw ops are listed by name only; their arguments
+are in `op_definitions`. `tf.compat` and private names are left out.
 """
 
 import enum
@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE.parent.parent))
 from support.golden import record  # noqa: E402 - the path is set above
 
 LEFT_OUT = ("tf.compat",)
-# Each function of `keras.ops` stands once, in `keras.ops` itself.
+# Each function of `keras.ops` is listed once, in `keras.ops` itself.
 ONCE = "tf.keras.ops"
 PARTS = ("tensorflow._api.v2.", "tensorflow.experimental.", "keras.")
 

@@ -46,7 +46,7 @@ def convolutions() -> None:
         ["SAME", "VALID"], [1, 2, 3], [1, 2], [(7, 6), (5, 8)]
     ):
         if stride > 1 and dilation > 1:
-            continue  # TensorFlow's CPU gradients refuse it
+            continue  # TensorFlow's CPU gradients do not support it
         how = {
             "strides": [1, stride, stride, 1],
             "padding": padding,
@@ -100,7 +100,7 @@ def convolutions() -> None:
 
 
 def poolings() -> None:
-    """Max and mean in two and three dimensions; ties, NaN and -inf."""
+    """Max and mean pooling in two and three dimensions; ties, NaN and -inf."""
     for padding, ksize, strides in itertools.product(
         ["SAME", "VALID"], [(2, 2), (3, 2)], [(1, 1), (2, 2), (3, 1)]
     ):

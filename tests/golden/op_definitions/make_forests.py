@@ -12,7 +12,7 @@ from tensorflow.python.client import pywrap_tf_session as session
 
 HERE = Path(__file__).resolve().parent
 found = op_def_pb2.OpList.FromString(session.TF_GetBuffer(session.TF_GetAllOpList()))
-# What trains them, and what older models have, is not run here.
+# Ops for training, and those of older models, are not run here.
 kept = op_def_pb2.OpList(op=[op for op in found.op if op.name.startswith("SimpleML")])
 for op in kept.op:
     for field in ("summary", "description"):

@@ -1,4 +1,4 @@
-"""Writes the pictures beside it: JPEG files by TensorFlow, of noise on slopes.
+"""Writes the pictures beside it: JPEG files by TensorFlow, of gradients with noise.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/pictures/make.py
 """

@@ -24,7 +24,7 @@ FLOATS = [tf.float16, tf.bfloat16, tf.float32, tf.float64]
 
 
 def values(tensor: tf.Tensor) -> list[float]:
-    """Exact: every 16- and 32-bit float is a double, and json writes doubles in full."""
+    """The exact values: every 16- and 32-bit float is a double, and json writes doubles in full."""
     flat = tf.reshape(tensor, [-1])
     if flat.dtype.is_floating:
         flat = tf.cast(flat, tf.float64)
@@ -51,7 +51,7 @@ def stateless(seed: list[int]) -> Iterator[dict[str, object]]:
     for dtype in [tf.int32, tf.int64, tf.uint32, tf.uint64]:
         drawn = R.StatelessRandomUniformFullIntV2(shape=[9], dtype=dtype, **start)
         yield case("uniform_full_int", drawn, seed=seed)
-    for dtype in [tf.int32, tf.int64]:  # the kernel knows no others
+    for dtype in [tf.int32, tf.int64]:  # the kernel supports no other dtypes
         for low, high in [(0, 10), (5, 2**31 - 1), (-7, 4), (dtype.min, dtype.max)]:
             bounds = {"minval": tf.constant(low, dtype), "maxval": tf.constant(high, dtype)}
             drawn = R.StatelessRandomUniformIntV2(shape=[9], **bounds, **start)
@@ -65,7 +65,7 @@ def stateless(seed: list[int]) -> Iterator[dict[str, object]]:
 
 
 def overruns() -> Iterator[dict[str, object]]:
-    """A counter whose low half runs over within the draw; the last 21 numbers."""
+    """A counter whose low half overflows within the draw; the last 21 numbers."""
     counter = [2**64 - 300, 5]
     start = {"key": tf.constant([77], tf.uint64), "counter": tf.constant(counter, tf.uint64)}
     for op, raw, count in [

@@ -1,7 +1,7 @@
-"""Models of TensorFlow 1 with its loops and conditions: run with TensorFlow, writes beside itself.
+"""Writes models of TensorFlow 1 with its loops and conditions beside itself, with TensorFlow.
 
-Each holds `model/` and recorded calls, `io.npz`. Conditions and loops are the old ones, Switch,
-Merge and frames; `v1_recurrent` and `v1_mapped` also have its arrays of tensors.
+Each has `model/` and recorded calls, `io.npz`. Conditions and loops are the old ones, Switch, Merge
+and frames; `v1_recurrent` and `v1_mapped` also have old TensorArrays.
 """
 
 import os
@@ -25,7 +25,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def conditions() -> tuple[dict, dict, list[dict]]:
-    """Conditions in conditions, in sequence, with several results, with a check inside."""
+    """Nested conditions, conditions in sequence, with several results, and with an assertion."""
     x = v1.placeholder(tf.float32, [None, 3], "x")
     limit = v1.placeholder(tf.float32, [], "limit")
     w = v1.get_variable("w", initializer=numbers(3, 2))
@@ -54,7 +54,7 @@ def conditions() -> tuple[dict, dict, list[dict]]:
 
 
 def loops() -> tuple[dict, dict, list[dict]]:
-    """Loops in loops, conditions in loops, values from outside, a shape that grows."""
+    """Nested loops, conditions in loops, loop invariants, a growing shape."""
     n = v1.placeholder(tf.int32, [], "n")
     x = v1.placeholder(tf.float32, [None], "x")
     scale = v1.get_variable("scale", initializer=np.float32(0.9), use_resource=True)
@@ -114,7 +114,7 @@ def mapped() -> tuple[dict, dict, list[dict]]:
     vocabulary.write_text("one\ntwo\nthree\n")
     words = v1.placeholder(tf.string, [None], "words")
     x = v1.placeholder(tf.float32, [None, 2], "x")
-    # A relative path: that of this machine has no place in the model.
+    # A relative path, so that the model does not contain a path of this machine.
     path = tf.constant(vocabulary.name)
     v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, path)
     table = tf.lookup.StaticVocabularyTable(

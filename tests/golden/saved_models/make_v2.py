@@ -1,6 +1,6 @@
-"""More models of TensorFlow 2: run with the Python that has it, writes beside itself.
+"""Writes more models of TensorFlow 2 beside itself; run with the Python that has it.
 
-`python make_v2.py NAME...` writes only these. Each holds `model/` and recorded calls, `io.npz`.
+`python make_v2.py NAME...` writes only these. Each has `model/` and recorded calls, `io.npz`.
 """
 
 import os
@@ -30,7 +30,7 @@ def spec(*shape: int | None, dtype: Any = tf.float32, name: str | None = None) -
 
 
 class Detection(tf.Module):
-    """A convolution, boxes and scores, and what is left of them without overlaps."""
+    """A convolution, boxes and scores, and non-maximum suppression."""
 
     def __init__(self) -> None:
         self.kernel = tf.Variable(numbers(3, 3, 1, 6) * 0.5)
@@ -75,7 +75,7 @@ def detection() -> tuple[Any, Any, Calls]:
 
 
 class Words(tf.Module):
-    """Sentences to a score: splitting, a table with words to spare, ragged rows, embeddings."""
+    """Sentences to a score: splitting, a table with OOV buckets, ragged rows, embeddings."""
 
     def __init__(self) -> None:
         keys = tf.constant(["the", "cat", "sat", "on", "mat"])
@@ -127,7 +127,7 @@ def vectorized() -> tuple[Any, Any, Calls]:
 
 
 class Trainer(tf.Module):
-    """A training step with dropout, drawn from seeds so that it can be compared."""
+    """A training step with dropout from given seeds, so that it can be compared."""
 
     def __init__(self) -> None:
         self.w = tf.Variable(numbers(3, 4), name="w")
@@ -177,7 +177,7 @@ class Part(tf.Module):
 
 
 class Nested(tf.Module):
-    """Modules, lists and dicts in one another, shared parts, nested arguments and results."""
+    """Nested modules, lists and dicts, shared children, nested arguments and results."""
 
     def __init__(self) -> None:
         self.first = Part(2.0)

@@ -1,4 +1,4 @@
-"""Writes ops.json beside it: TensorFlow's signatures of the ops that core/ops names.
+"""Writes ops.json beside it: TensorFlow's signatures of the ops in core/ops.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/signatures/make.py
 """
@@ -24,12 +24,12 @@ from support.golden import record  # noqa: E402 - the path is set above
 
 LIBRARY = HERE.parent.parent.parent / "core"
 NAME = re.compile(r'"(_?[A-Z]\w+)"')
-# Families are registered by names made of parts: f"SparseSegment{kind}".
+# Families are registered under composed names: f"SparseSegment{kind}".
 PREFIX = re.compile(r'f"([A-Z]\w{5,})\{')
 
 
 def names() -> list[str]:
-    """Every word in quotes that could be an op, of all the library, and what begins like one."""
+    """Every quoted word of the library that could be the name of an op, or starts like one."""
     texts = [file.read_text() for file in LIBRARY.rglob("*.py")]
     starts = tuple({start for text in texts for start in PREFIX.findall(text)})
     known = op_def_pb2.OpList.FromString(session.TF_GetBuffer(session.TF_GetAllOpList())).op
@@ -48,7 +48,7 @@ def argument(arg: Any) -> list[str]:
 
 
 def value(field: Any) -> Any:
-    """An attribute's value as JSON has it."""
+    """An attribute's value for JSON."""
     which = field.WhichOneof("value")
     if which == "list":
         parts = field.list

@@ -1,4 +1,4 @@
-"""Writes text.json.gz beside it: what TensorFlow Text's ops give.
+"""Writes text.json.gz beside it: results of TensorFlow Text's ops.
 
 Run with a Python that has tensorflow 2.21 and tensorflow-text 2.21.1 (`make text` does).
 """
@@ -30,7 +30,7 @@ def library(name: str) -> Any:
 
 
 def plain(found: Any) -> Any:
-    """Nested lists; bytes as text of which each character is a byte."""
+    """Nested lists; bytes as text with one character for each byte."""
     if isinstance(found, (list, tuple)):
         return [plain(one) for one in found]
     if isinstance(found, bytes):
@@ -138,7 +138,7 @@ def spaced(every: list[bytes]) -> dict[str, Any]:
 
 
 def trimmed(trimmer: Any) -> list[Any]:
-    """Up to three segments of up to four rows, and rooms too small, just right and too large."""
+    """Up to three segments of up to four rows; limits that are too small, exact and too large."""
     rng, found = random.Random(3), []
     for _ in range(40):
         count, rows = rng.randrange(1, 4), rng.randrange(0, 4)
@@ -156,7 +156,7 @@ def trimmed(trimmer: Any) -> list[Any]:
 
 
 def tokenizer_model() -> None:
-    """A SavedModel of a tokenizer, two segments trimmed and packed; what it gives is beside it."""
+    """A SavedModel of a tokenizer, with two segments trimmed and packed, and its results."""
     vocabulary = HERE / "vocabulary.txt"
     words = "[PAD] [UNK] [CLS] [SEP] the qui ##ck brown fox jump ##ed over dog . ! 日 本 cafe ##s"
     vocabulary.write_text("\n".join(words.split()))

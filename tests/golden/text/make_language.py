@@ -1,5 +1,5 @@
-"""Writes language.json.gz beside it: what other ops of TensorFlow Text give; and language.zip: a
-SavedModel with the ops that TensorFlow Serving's own test of TensorFlow Text has.
+"""Writes language.json.gz beside it: results of other ops of TensorFlow Text; and language.zip: a
+SavedModel with the ops of TensorFlow Serving's own test of TensorFlow Text.
 
 Run with a Python that has tensorflow 2.21 and tensorflow-text 2.21.1 (`make text` does), after
 make_pieces.py, whose models it takes.
@@ -32,7 +32,7 @@ def library(name: str, folder: Path = OPS) -> Any:
 
 
 def plain(found: Any) -> Any:
-    """Nested lists; bytes as text of which each character is a byte."""
+    """Nested lists; bytes as text with one character for each byte."""
     if isinstance(found, dict):
         return {key: plain(one) for key, one in found.items()}
     if isinstance(found, (list, tuple)):
@@ -68,7 +68,7 @@ def trees() -> list[Any]:
             scores = rng.integers(-6, 7, (30, 7, 7)).astype(dtype)
             if dtype != "int32":
                 scores += rng.random(scores.shape).astype(dtype)
-                # Arcs that are not there; enough stay for a tree.
+                # Missing arcs; enough remain for a tree.
                 gone = rng.random(scores.shape) < 0.2
                 gone[:, 0, :], gone[:, :, 0] = False, False
                 scores[gone] = -np.inf
@@ -123,7 +123,7 @@ def labelled() -> list[Any]:
 
 
 def scripts() -> dict[str, Any]:
-    """Drawn texts; and every code point beside a letter: whether both are one word."""
+    """Random texts; and for every code point whether it forms one word with a letter."""
     rng, op = random.Random(5), library("unicode_script_tokenizer")
     letters = "ab \t,.日本かテ éбпαß\u0301\u200d\u0663\u0627\u0000\U0001f600\u3000"
     rows = [[ord(one) for one in rng.choices(letters, k=rng.randrange(12))] for _ in range(60)]
@@ -144,7 +144,7 @@ def scripts() -> dict[str, Any]:
 
 
 def fragments() -> dict[str, Any]:
-    """Drawn texts; and each character: which end, open and close."""
+    """Random texts; and for each character whether it ends, opens or closes a fragment."""
     rng, op = random.Random(6), library("sentence_breaking_ops").sentence_fragments
     words = [
         "a",
@@ -195,9 +195,9 @@ def fragments() -> dict[str, Any]:
 
 
 class Module(tf.Module):  # type: ignore[misc]
-    """What TensorFlow Serving's test serves: y = x + 1, behind many of TensorFlow Text's ops.
+    """The model of TensorFlow Serving's test: y = x + 1, after many of TensorFlow Text's ops.
 
-    Their answers are outputs of a second signature.
+    Their results are outputs of a second signature.
     """
 
     def __init__(self, model: bytes) -> None:

@@ -1,9 +1,9 @@
-"""Writes pieces.zip beside it: models of SentencePiece; piece_tokenizer.zip: a SavedModel with one;
-and pieces.json.gz: what TensorFlow Text's ops give with them.
+"""Writes pieces.zip beside it: SentencePiece models; piece_tokenizer.zip: a SavedModel with one;
+and pieces.json.gz: results of TensorFlow Text's ops with them.
 
 Run with a Python that has tensorflow 2.21, tensorflow-text 2.21.1 and sentencepiece 0.2.3
-(`make text` does). Models are trained on drawn words; two are changed afterwards, so that pieces
-that only merges pass through are there, and rules for joined texts.
+(`make text` does). Models are trained on random words; two are changed afterwards, so that they
+have pieces that only occur as intermediate merges, and rules for joined texts.
 """
 
 import gzip
@@ -38,7 +38,7 @@ _TEXT = """
     under name naïve café über 東京 日本語 日本 学校 привет мир 12 1984 3.5
 """
 WORDS = _TEXT.split()
-# name -> how it is trained.
+# name -> training options.
 TRAINED: dict[str, dict[str, Any]] = {
     "scores": {
         "vocab_size": 185,
@@ -101,7 +101,7 @@ def trained() -> dict[str, bytes]:
 
 
 def changed(models: dict[str, bytes]) -> dict[str, bytes]:
-    """With pieces that are not used, and in one of them visible spaces that are not escaped."""
+    """The models with unused pieces, and in one of them visible, unescaped spaces."""
     kind = sentencepiece_model_pb2.ModelProto
     found = {}
     for name, every in (("merges", 3), ("scores", 4)):
@@ -135,7 +135,7 @@ def texts() -> list[bytes]:
 
 
 def plain(found: Any) -> Any:
-    """Nested lists; bytes as text of which each character is a byte."""
+    """Nested lists; bytes as text with one character for each byte."""
     if isinstance(found, (list, tuple)):
         return [plain(one) for one in found]
     if isinstance(found, bytes):
@@ -149,7 +149,7 @@ def answers(ops: Any, name: str, model: bytes, every: list[bytes]) -> dict[str, 
     handle = ops.sentencepiece_op(model=model)
     usual = {"add_bos": False, "add_eos": False, "reverse": False}
     ends = [{}, {"add_eos": True, "reverse": True}, {"add_bos": True, "add_eos": True}]
-    if name in {"as_is", "joined"}:  # there is no piece for a beginning
+    if name in {"as_is", "joined"}:  # there is no piece for the start of a text
         ends.pop()
     cuts = []
     for more in ends:
@@ -194,7 +194,7 @@ def answers(ops: Any, name: str, model: bytes, every: list[bytes]) -> dict[str, 
 
 
 def saved(model: bytes) -> dict[str, Any]:
-    """A SavedModel of a tokenizer, in piece_tokenizer.zip; what it was asked and what it gave."""
+    """A SavedModel of a tokenizer, in piece_tokenizer.zip, with its inputs and results."""
 
     class Model(tf.Module):  # type: ignore[misc]
         def __init__(self) -> None:

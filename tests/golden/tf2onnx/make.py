@@ -1,4 +1,4 @@
-"""Writes answers.npz beside it: what TensorFlow answers to the cases of tests/peers/tf2onnx.py.
+"""Writes answers.npz beside it: TensorFlow's results for the cases of tests/peers/tf2onnx.py.
 
 Run with a Python that has tensorflow 2.21.
 """

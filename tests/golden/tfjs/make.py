@@ -1,4 +1,4 @@
-"""Graph models that tensorflowjs 4.22.0 wrote with TensorFlow 2.21.0, and TensorFlow's answers.
+"""Graph models that tensorflowjs 4.22.0 wrote with TensorFlow 2.21.0, and TensorFlow's results.
 
 Run with both importable: python make.py FOLDER; FOLDER gets a folder for each model.
 """

@@ -1,4 +1,4 @@
-"""Layers models that tensorflowjs 4.22.0 wrote of models of tf_keras 2.21, and their answers.
+"""Layers models that tensorflowjs 4.22.0 made from tf_keras 2.21 models, and their results.
 
 Run with both importable: python make_layers.py FOLDER.
 """

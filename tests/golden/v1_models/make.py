@@ -1,4 +1,4 @@
-"""Writes the models beside itself that `make test` runs: some of tests/interop/v1_*.py.
+"""Writes the models that `make test` runs beside itself: some of tests/interop/v1_*.py.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/v1_models/make.py [NAME ...]
 """

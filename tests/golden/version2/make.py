@@ -1,7 +1,7 @@
-"""Small models of TensorFlow 2 that are hard to load, one of each kind: writes beside itself.
+"""Writes small models of TensorFlow 2 that are hard to load beside itself, one of each kind.
 
 Run with the Python that has TensorFlow, and tf_keras on its path: `make.py [KIND/NAME ...]`. The
-programs stand in tests/interop/version2/programs; `make interop` runs all of them.
+programs are in tests/interop/version2/programs; `make interop` runs all of them.
 """
 
 import shutil
@@ -59,7 +59,7 @@ def main() -> None:
             short = name.rpartition("/")[2]
             shutil.rmtree(HERE / short, ignore_errors=True)
             shutil.copytree(Path(scratch, name), HERE / short)
-            # Says when it was written, and nothing else that is read.
+            # It contains the time of writing, and nothing else that is read.
             Path(HERE / short / "model" / "fingerprint.pb").unlink(missing_ok=True)
             record(
                 f"version2/{short}",

@@ -1,4 +1,4 @@
-"""Write what TensorFlow shares out and adds up over processes, for `tests/engines/test_mpi.py`.
+"""Write TensorFlow's results of distributing and summing, for `tests/engines/test_mpi.py`.
 
     PYTHON_WITH_TENSORFLOW tests/golden/workers/make.py
 

@@ -1,4 +1,4 @@
-"""Writes model/ and io.npz beside it: signatures with TensorFlow's ops of XLA, and answers.
+"""Writes model/ and io.npz beside it: signatures with TensorFlow's XLA ops, and results.
 
 Run with a Python that has tensorflow-cpu 2.21: python tests/golden/xla_ops/make.py
 """
@@ -26,7 +26,7 @@ F = tf.float32
 
 
 def scalar(function: Any, count: int = 2, kind: Any = F) -> Any:
-    """A function of scalars, as regions are."""
+    """A function of scalars, like a region."""
     specs = [tf.TensorSpec((), kind)] * count
     return tf.function(function, autograph=False).get_concrete_function(*specs)
 
@@ -155,7 +155,7 @@ def flows(x: Any, n: Any) -> Any:
 
 
 def branches(x: Any, n: Any) -> Any:
-    """TensorFlow runs it inside of a program of XLA alone: the answers are those of `tf.cond`."""
+    """TensorFlow runs it only inside an XLA program: the results are those of `tf.cond`."""
     if tf.inside_function():
         spec = tf.TensorSpec((3, 4), F)
         yes = tf.function(lambda y: y + 1, autograph=False).get_concrete_function(spec)
@@ -169,7 +169,7 @@ def decomposed(x: Any) -> Any:
     square = tf.matmul(x, x, transpose_b=True)
     w, v = gen.xla_self_adjoint_eig(square, lower=True, max_iter=100, epsilon=1e-6)
     s, u, t = gen.xla_svd(x, max_iter=100, epsilon=1e-6, precision_config="")
-    # Vectors are known but for their signs.
+    # Vectors are determined up to their signs.
     return {
         "values": w,
         "singular": s,

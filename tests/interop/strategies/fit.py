@@ -102,13 +102,13 @@ weights = np.linspace(0.1, 2, 37).astype("float32")
 above = (y[:, :1] > 0).astype("float32")
 trained("counts and weights", made, x, above, batch_size=8, sample_weight=weights)
 
-# A loop of one's own, as the tutorial writes it.
+# A custom loop, as in the tutorial.
 with strategy.scope():
     made = keras.Sequential([keras.Input([5]), layers.Dense(3, kernel_initializer="ones")])
     optimizer = optimizers.Adam(0.05)
     loss_of = keras.losses.MeanSquaredError(reduction="none")
     seen = keras.metrics.Mean(name="seen")
-    # Slots that are made in a traced step of replicas are more than TensorFlow takes.
+    # TensorFlow does not support slots that are created in a traced step of replicas.
     optimizer.build(made.trainable_variables)
 
 

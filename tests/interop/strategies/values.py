@@ -1,4 +1,4 @@
-"""What strategies make of values and variables, as JSON: the same program for both libraries."""
+"""How strategies treat values and variables, as JSON: the same program for both libraries."""
 
 import importlib
 import json

@@ -1,10 +1,10 @@
-"""SavedModels of TensorFlow 2 as people have them: written, loaded, run, saved again, asked again.
+"""Typical SavedModels of TensorFlow 2: written, loaded, run, saved again, run again.
 
 `make interop` runs this and prints a table. TensorFlow, Keras 2 and Keras 3 write each model of
-`programs/` and record what it answers; it is inspected, loaded and run here, saved again, and
-loaded by TensorFlow. `load_model` gives the layers of folders of Keras 2, or says why not; they
-answer the same. What `pinnace show` said beforehand must be what happened. Exits with 1 if less
-than 95 % load and run, or another is not refused by name.
+`programs/` and record its results; it is inspected, loaded and run here, saved again, and loaded by
+TensorFlow. `load_model` restores the layers of Keras 2 folders, with equal results, or says why
+not. The prediction of `pinnace show` must be right. Exits with 1 if less than 95 % load and run, or
+another is not refused by name.
 
     python tests/interop/version2/corpus.py [--only PREFIX ...] [--keep FOLDER]
 """
@@ -33,35 +33,35 @@ from pinnace.keras.saving.restored_models import RestoredModel  # noqa: E402
 from pinnace.saved_model.inspection import inspect  # noqa: E402
 from support.recorded import largest_difference, recorded_calls  # noqa: E402
 
-# Another order of additions, in a few layers.
+# Another order of summation, in a few layers.
 TOLERANCE = 5e-6
 WANTED = 0.95
-# What TensorFlow does not find in what is saved again; saving says so.
+# Parts that TensorFlow does not find in re-saved models; saving warns about them.
 LIMITS = {"tables/dense_table": "a dense table is stored as TensorFlow hashes"}
 
 
 @dataclass
 class Row:
-    """What happened to one model."""
+    """The results for one model."""
 
     name: str
     bytes: int = 0
-    said: str = ""  # by `show`, beforehand
+    said: str = ""  # the prediction of `show`
     happened: str = ""  # why it did not load or run
     largest: float = 0.0
     again: str = ""
-    layers: str = ""  # `ok` if load_model gives its layers, or why not; empty if not of Keras 2
+    layers: str = ""  # `ok` if load_model restores layers, else why not; empty without Keras 2
 
     @property
     def outcome(self) -> str:
-        """`ok`, `refused` by name as was said beforehand, or `FAIL`."""
+        """`ok`, `refused` by name as predicted, or `FAIL`."""
         if not self.happened:
             return "FAIL" if self.said else "ok"
         return "refused" if self.said and told_alike(self.said, self.happened) else "FAIL"
 
 
 def told_alike(said: str, happened: str) -> bool:
-    """Whether a refusal names what was named beforehand: the same ops, or the same words."""
+    """Whether a refusal agrees with the prediction: the same ops, or the same words."""
     if said == happened:
         return True
     names = [text.partition("no kernel for ")[2].partition(" (")[0] for text in (said, happened)]
@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def ask(python: str, keras2: str, program: str, *arguments: str) -> dict[str, dict[str, Any]]:
-    """What a program of `programs/` says, by the name of the model."""
+    """The results of a program of `programs/`, by the name of the model."""
     done = subprocess.run(
         [python, str(HERE / "programs" / program), *arguments],
         env={**os.environ, "PYTHONPATH": keras2},
@@ -133,13 +133,13 @@ def look_at(name: str, folder: Path, again: Path, size: int) -> Row:
             save_again(folder, again)
     except OpError as error:
         row.happened = error.message
-    except Exception as error:  # no refusal by name: said, and counted as a failure
+    except Exception as error:  # not a refusal by name: printed, and counted as a failure
         row.happened = f"{type(error).__name__}: {error}"
     return row
 
 
 def by_layers(folder: Path) -> tuple[str, float]:
-    """Whether `load_model` gives the layers, or why not; how far their answers are off."""
+    """Whether `load_model` restores the layers, or why not; the difference of their outputs."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model = keras.models.load_model(folder / "model", compile=False)
@@ -159,7 +159,7 @@ def by_layers(folder: Path) -> tuple[str, float]:
 
 
 def save_again(folder: Path, again: Path) -> None:
-    """Save a fresh copy: calls may have changed the other."""
+    """Save a fresh copy, since calls may have changed the other one."""
     loaded = saved_model.load(folder / "model")
     signatures = dict(loaded.signatures) or None
     if not hasattr(loaded, "_trackable_children") or callable(loaded):
@@ -170,7 +170,7 @@ def save_again(folder: Path, again: Path) -> None:
 
 
 def report(rows: list[Row], failed: dict[str, str], seconds: float) -> int:
-    """Print the table; the exit code."""
+    """Print the table; returns the exit code."""
     out = sys.stdout.write
     out(f"{'model':<46}{'bytes':>10}{'here':>9}{'largest':>11}{'again':>8}\n")
     for row in rows:

@@ -1,4 +1,4 @@
-"""Networks of keras.applications: made of what, with which weights in files."""
+"""Networks of keras.applications: their structure, and their weights in files."""
 
 import json
 from typing import Any
@@ -7,17 +7,17 @@ import numpy as np
 
 
 def network(tf: Any, _: Any, maker: Any, keywords: Any, path: Any, x: Any) -> list[Any]:
-    """What a network is made of, as JSON; what it gives, if its weights are to be written.
+    """The structure of a network as JSON, and its outputs if its weights are written.
 
     Args:
         tf: TensorFlow.
         maker: name of the function.
         keywords: its arguments, JSON; `weights` is None.
-        path: file to write, its ending says how; empty for none.
-        x: pictures.
+        path: file to write, in the format of its extension; empty for none.
+        x: images.
     """
     tf.keras.utils.clear_session()
-    tf.keras.utils.set_random_seed(7)  # for a case that fails fails again
+    tf.keras.utils.set_random_seed(7)  # since a case that failed fails again
     model = made(tf, text(maker), json.loads(text(keywords)))
     facts = json.dumps(facts_of(model, model.operations))
     if not text(path):
@@ -28,7 +28,7 @@ def network(tf: Any, _: Any, maker: Any, keywords: Any, path: Any, x: Any) -> li
 
 
 def frozen_inside(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
-    """A network that is frozen inside a model, which is written whole; what it gives."""
+    """The outputs of a network frozen inside a model, which is written as a whole."""
     keras = tf.keras
     keras.utils.clear_session()
     model = around(keras, (32, 32, 3))
@@ -38,13 +38,13 @@ def frozen_inside(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
 
 
 def outputs(tf: Any, _: Any, maker: Any, keywords: Any, path: Any, x: Any) -> list[Any]:
-    """What a network gives with the weights of a file."""
+    """The outputs of a network with the weights of a file."""
     model = made(tf, text(maker), {**json.loads(text(keywords)), "weights": text(path)})
     return [model(x, training=False)]
 
 
 def scaled(tf: Any, _: Any, how: Any, x: Any) -> list[Any]:
-    """What preprocess_input gives: for a tensor, for an array, and what the array is afterwards."""
+    """Results of preprocess_input for a tensor and an array, and the array afterwards."""
     function = tf.keras.applications.imagenet_utils.preprocess_input
     given = json.loads(text(how))
     array = x.numpy().copy()
@@ -63,7 +63,7 @@ def around(keras: Any, shape: tuple[int, ...]) -> Any:
 
 
 def made(tf: Any, maker: str, keywords: dict[str, Any]) -> Any:
-    """The network that a function makes, for both sides; `input_tensor` is an Input's shape."""
+    """The network that a function builds, for both sides; `input_tensor` is an Input's shape."""
     if "input_tensor" in keywords:
         inputs = tf.keras.Input(keywords["input_tensor"], name="given")
         keywords = {**keywords, "input_tensor": tf.keras.layers.Rescaling(2.0)(inputs)}
@@ -74,7 +74,7 @@ def made(tf: Any, maker: str, keywords: dict[str, Any]) -> Any:
 
 
 def facts_of(model: Any, operations: Any) -> dict[str, Any]:
-    """What summaries and files of weights depend on, as JSON can hold it; for both sides."""
+    """The facts on which summaries and weight files depend, in a form for JSON; for both sides."""
     return {
         "name": model.name,
         "parameters": model.count_params(),
@@ -102,7 +102,7 @@ def plain(shape: Any) -> Any:
 
 
 def disturb(model: Any) -> None:
-    """Give weights that initializers leave at 0 and 1 other values, about the same size."""
+    """Give weights that initializers set to 0 and 1 other values of about the same size."""
     rng = np.random.default_rng(7)
     for v in model.weights:
         kind = v.name.partition(":")[0].rpartition("/")[2]
@@ -113,7 +113,7 @@ def disturb(model: Any) -> None:
 
 
 def write(model: Any, path: str) -> None:
-    """Write weights: as Keras 3 does, whole, or as Keras 2 does for weights alone."""
+    """Write weights: as Keras 3 does, in a whole model, or as Keras 2 does for weights alone."""
     if path.endswith(".weights.h5"):
         model.save_weights(path)
     elif path.endswith((".keras", "whole.h5")):

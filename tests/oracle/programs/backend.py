@@ -74,7 +74,7 @@ def _values(k: Any, x: Any) -> list[Any]:
 
 
 def functions(tf: Any, _: Any, x: Any, y: Any) -> list[Any]:
-    """Most of them."""
+    """Most functions of the backend."""
     k = tf.keras.backend
     found = [*_along_axes(k, x), *_elements(k, x, y), *_shapes(k, x, y)]
     return [*found, *_losses(k, x, y), *_values(k, x)]

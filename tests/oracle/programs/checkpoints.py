@@ -1,10 +1,10 @@
-"""Checkpoints by TensorFlow's own ops, in its process alone."""
+"""Checkpoints by TensorFlow's own ops, only in its process."""
 
 from typing import Any
 
 
 def written(tf: Any, ops: Any, prefix: Any, x: Any, y: Any) -> list[Any]:
-    """Two shards, merged; their names."""
+    """Write two shards and merge them; returns their names."""
     shards = [
         ops.ShardedFilename(basename=prefix, shard=tf.constant(i), num_shards=tf.constant(2))
         for i in range(2)
@@ -30,7 +30,7 @@ def read(_: Any, ops: Any, prefix: Any, x: Any, y: Any) -> list[Any]:
 
 
 def paths(tf: Any, _: Any, home: Any, folder: Any) -> list[Any]:
-    """What a manager and a checkpoint call their files, from `home`, and what the state says."""
+    """The file names of a manager and a checkpoint, relative to `home`, and the state file."""
     import contextlib
     import pathlib
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-# The other process knows this folder as `programs`, this one as `oracle.programs`.
+# This folder is `programs` in the other process, and `oracle.programs` in this one.
 from .applications import disturb, facts_of, made, text, write  # noqa: TID252
 
 
 def network(tf: Any, _: Any, maker: Any, keywords: Any, path: Any, x: Any) -> list[Any]:
-    """As `applications.network`; the second text is the configuration.
+    """Like `applications.network`; the second text is the configuration.
 
     Args:
         tf: TensorFlow.
         maker: name of the function.
         keywords: its arguments, JSON; `weights` is None.
-        path: file to write, its ending says how; empty for none.
-        x: pictures.
+        path: file to write, in the format of its extension; empty for none.
+        x: images.
     """
     tf.keras.utils.clear_session()
     with blank(tf.keras, not text(path)):
@@ -34,7 +34,7 @@ def network(tf: Any, _: Any, maker: Any, keywords: Any, path: Any, x: Any) -> li
 
 
 def published(tf: Any, _: Any, maker: Any, keywords: Any) -> list[Any]:
-    """The file that a network asks for its published weights, and what the network is made of."""
+    """The file that a network requests for its published weights, and its structure."""
     from keras.src.utils import file_utils
 
     asked: list[Any] = []
@@ -64,7 +64,7 @@ def digests(tf: Any, _: Any, module: Any) -> list[Any]:
 
 
 def dropped(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
-    """A small model with StochasticDepth, which is written whole; what it gives."""
+    """The outputs of a small model with StochasticDepth, which is written as a whole."""
     from keras.src.applications.convnext import StochasticDepth
 
     layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(4), StochasticDepth(0.3)]
@@ -74,16 +74,16 @@ def dropped(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
 
 
 def read(tf: Any, _: Any, path: Any, x: Any) -> list[Any]:
-    """What a whole model in a file gives, and its configuration."""
+    """The outputs of a whole model in a file, and its configuration."""
     model = tf.keras.models.load_model(text(path), compile=False)
     return [model(x, training=False), tf.constant(model.to_json())]
 
 
 @contextlib.contextmanager
 def blank(keras: Any, wanted: bool) -> Iterator[None]:
-    """Inside the block weights are zeros, if their values are not asked for; for both sides.
+    """Inside the block weights are zeros, if their values are not needed; for both sides.
 
-    Drawing the hundreds of millions of the largest networks takes longer than all of the rest.
+    Drawing the hundreds of millions of weights of the largest networks would take most of the time.
     """
     kind = keras.initializers.VarianceScaling
     before = kind.__call__
@@ -96,17 +96,17 @@ def blank(keras: Any, wanted: bool) -> Iterator[None]:
 
 
 def disturb_all(model: Any) -> None:
-    """As `disturb`, and what residuals and pictures are scaled by; for both sides."""
+    """Like `disturb`, also for the scales of residuals and images; for both sides."""
     disturb(model)
     rng = np.random.default_rng(8)
     for v in model.weights:
         kind = v.name.partition(":")[0].rpartition("/")[2]
         if kind.startswith("variable"):
-            # The weight of LayerScale, which begins so small that residuals do not count.
+            # The weight of LayerScale, which is initially so small that residuals have no effect.
             v.assign(rng.uniform(0.2, 0.4, v.shape))
         elif kind in {"mean", "variance"}:
             v.assign(rng.uniform(0.2, 0.6, v.shape))
     for layer in model.layers:
         if hasattr(layer, "finalize_state"):
-            # A call reads what this makes of mean and variance, as it does after a file was read.
+            # A call reads values derived from mean and variance, which loading a file updates, too.
             layer.finalize_state()

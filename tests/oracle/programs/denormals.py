@@ -1,15 +1,15 @@
-"""Numbers around the smallest normal one, bit for bit: what a function flushes."""
+"""Numbers around the smallest normal one, bit for bit: which ones a function flushes."""
 
 from typing import Any
 
 
 def traced(tf: Any, _: Any, x: Any) -> list[Any]:
-    """Denormal arguments and results; only their signs and the others are left of them."""
+    """Denormal arguments and results, of which only the sign remains, among others."""
 
     @tf.function
     def run(x: Any, tiny: Any) -> list[Any]:
         found = [x * tiny, tiny / x, tf.square(x * tiny), tf.sqrt(tf.abs(x * tiny))]
-        # The sign of a zero out of a maximum is free.
+        # The sign of a zero from a maximum is unspecified.
         found += [tf.abs(tf.maximum(x * tiny, 0.0)), tf.abs(tf.nn.relu(x * tiny))]
         found += [tf.where(x * tiny > 0.0, 1.0, 0.0), tf.where(tf.equal(tiny, 0.0), x, 1.0)]
         return [*found, tf.concat([tiny, tiny], 0), tf.transpose(tiny), tiny[::-1]]
@@ -22,7 +22,7 @@ def traced(tf: Any, _: Any, x: Any) -> list[Any]:
 
 
 def trained(tf: Any, ops: Any, x: Any) -> list[Any]:
-    """Adam's slots with gradients whose squares are denormal, and slots that fade away."""
+    """Adam's slots with gradients whose squares are denormal, and slots that decay to zero."""
     variable, m, v = tf.Variable(x), tf.Variable(x * 0.0), tf.Variable(x * 0.0)
 
     @tf.function

@@ -34,7 +34,7 @@ def seeded(tf: Any, ops: Any, logits: Any, seed: Any) -> list[Any]:
 
 
 def stateful(tf: Any, ops: Any, _: Any, seed: Any) -> list[Any]:
-    """Draws that move a generator's state along."""
+    """Draws that advance a generator's state."""
     shape = tf.constant([3, 2], tf.int64)
     state = tf.Variable(tf.concat([tf.abs(seed), seed[:1]], 0))
     algorithm = tf.constant(1, tf.int64)
@@ -55,7 +55,7 @@ def stateful(tf: Any, ops: Any, _: Any, seed: Any) -> list[Any]:
 
 
 def distributions(tf: Any, ops: Any, x: Any, seed: Any) -> list[Any]:
-    """Draws from distributions whose parameter is a tensor, twice of each stream."""
+    """Draws from distributions whose parameter is a tensor, twice from each stream."""
     shape, first = tf.constant([3]), int(seed[0])
 
     def function(x: Any) -> list[Any]:
@@ -70,7 +70,7 @@ def distributions(tf: Any, ops: Any, x: Any, seed: Any) -> list[Any]:
 
 
 def sampled(tf: Any, ops: Any, x: Any, seed: Any) -> list[Any]:
-    """Classes drawn without labels' own, each sampler twice; successes drawn from a state."""
+    """Candidates without accidental hits, each sampler twice; binomial numbers from a state."""
     first = int(seed[0])
     right = tf.constant([[1, 4], [0, 2]], tf.int64)
 

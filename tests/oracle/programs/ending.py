@@ -1,9 +1,9 @@
-"""The end of the process, as TensorFlow's checks bring it about."""
+"""The end of the process, as caused by TensorFlow's checks."""
 
 import os
 from typing import Any
 
 
 def aborted(_tf: Any, _ops: Any) -> None:
-    """Give no answer."""
+    """Abort without a reply."""
     os.abort()

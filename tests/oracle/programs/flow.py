@@ -19,7 +19,7 @@ def conditions(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
 
 
 def conditions_with_effects(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
-    """The same where the branches have effects."""
+    """The same with branches that have side effects."""
     v = tf.Variable(x)
 
     def function(x: Any) -> list[Any]:
@@ -33,7 +33,7 @@ def conditions_with_effects(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
 
 
 def loops(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
-    """while_loop with an accumulated gradient, and one with effects."""
+    """while_loop with an accumulated gradient, and one with side effects."""
     v = tf.Variable(x)
 
     def body(i: Any, y: Any) -> Any:
@@ -54,7 +54,7 @@ def loops(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
 
 
 def calls(tf: Any, ops: Any, x: Any, y: Any) -> list[Any]:
-    """Functions that call functions, with effects and without."""
+    """Functions that call functions, with and without side effects."""
     v = tf.Variable(x)
 
     @tf.function
@@ -76,7 +76,7 @@ def calls(tf: Any, ops: Any, x: Any, y: Any) -> list[Any]:
 
 
 def checks(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
-    """Assertions that hold, printing and no-ops leave values alone."""
+    """True assertions, printing and no-ops do not change values."""
 
     def function(x: Any) -> Any:
         ops.Assert(condition=tf.reduce_sum(x * x) >= 0, data=[x], summarize=2)
@@ -88,7 +88,7 @@ def checks(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
 
 
 def refused(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
-    """An assertion that does not hold."""
+    """A failing assertion."""
     return [ops.Assert(condition=tf.reduce_sum(x * x) < 0, data=[x], summarize=2)]
 
 

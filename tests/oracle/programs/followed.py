@@ -1,10 +1,10 @@
-"""Masks that follow pictures through the layers that resize and crop."""
+"""Masks that are transformed with images by layers that resize and crop."""
 
 from typing import Any
 
 
 def changed(tf: Any, _: Any, kind: Any, images: Any, masks: Any) -> list[Any]:
-    """Pictures, masks and labels, of a layer made anew from its configuration."""
+    """Images, masks and labels, from a layer rebuilt from its configuration."""
     layers = tf.keras.layers
     made = {
         "cropped": lambda: layers.CenterCrop(4, 6),

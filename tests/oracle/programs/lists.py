@@ -4,7 +4,7 @@ from typing import Any
 
 
 def of_rows(tf: Any, ops: Any, x: Any, rows: Any) -> list[Any]:
-    """Lists made of a tensor's rows, and changed."""
+    """Lists made from a tensor's rows, and modified."""
     shape = tf.constant(x.shape[1:].as_list(), tf.int32)
     whole = ops.TensorListFromTensor(tensor=x, element_shape=shape)
     changed = ops.TensorListSetItem(input_handle=whole, index=tf.constant(0), item=x[-1])

@@ -1,6 +1,6 @@
-"""Models that TensorFlow makes, saves and runs; what it gave is compared with the loaded model.
+"""Models that TensorFlow builds, saves and runs; its results are compared with the loaded model's.
 
-These run in TensorFlow's process alone: ops of its first version have no other way in.
+They run only in TensorFlow's process, which alone can build ops of version 1.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def _saved(tf: Any, folder: Any, build: Any, *arrays: Any) -> list[Any]:
-    """What a graph of version 1 gives; it is saved in the folder, its inputs as x0, x1 ..."""
+    """The results of a graph of version 1, which is saved in the folder with inputs x0, x1 ..."""
     v1 = tf.compat.v1
     v1.disable_control_flow_v2()
     try:
@@ -52,7 +52,7 @@ def loops(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
 
 
 def arrays(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
-    """Arrays of tensors, written in a loop, scattered, split, and put together again."""
+    """TensorArrays, written in a loop, scattered, split, and concatenated."""
 
     def build(x: Any, y: Any) -> list[Any]:
         rows = int(x.shape[0])
@@ -86,7 +86,7 @@ def arrays(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
 
 
 def stacked(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
-    """The gradient of a loop: what each turn computed is pushed, and popped on the way back."""
+    """The gradient of a loop: values of each iteration are pushed, and popped backward."""
 
     def build(x: Any, y: Any) -> list[Any]:
         v1, raw = tf.compat.v1, tf.raw_ops
@@ -108,7 +108,7 @@ def stacked(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
 
 
 def vocabulary(tf: Any, _: Any, folder: Any, words: Any) -> list[Any]:
-    """A table that a file among the model's assets fills."""
+    """A table that one of the model's assets fills."""
     path = Path(folder.numpy().decode() + ".txt")
     path.write_text("\n".join(f"w{n}\t{n * n}" for n in range(5)))
 
@@ -121,7 +121,7 @@ def vocabulary(tf: Any, _: Any, folder: Any, words: Any) -> list[Any]:
 
 
 def gradient_of_branches(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
-    """The gradient of a condition: each branch has stand-ins for what only the other keeps."""
+    """The gradient of a condition, whose branches have placeholders for each other's values."""
 
     class Model(tf.Module):  # type: ignore[misc]
         @tf.function(input_signature=[tf.TensorSpec(a.shape, a.dtype) for a in (x, y)])
@@ -142,7 +142,7 @@ def gradient_of_branches(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[A
 
 
 def batched(tf: Any, _: Any, folder: Any, x: Any, y: Any) -> list[Any]:
-    """Functions that join the calls of several threads, one with a variable of its own."""
+    """Functions that batch the calls of several threads, one with its own variable."""
     weight = tf.Variable(tf.ones([], x.dtype) * 3)
 
     @tf.nondifferentiable_batch_function(1, 8, 1000, allowed_batch_sizes=[4, 8])  # type: ignore[misc]

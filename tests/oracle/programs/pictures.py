@@ -1,4 +1,4 @@
-"""Pictures written as files and read again; the files themselves are packed by another library."""
+"""Images written to files and read again; another library compresses the files."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Three steps of training in mixed precision, from weights that both sides are given."""
+"""Three steps of training in mixed precision, from equal weights on both sides."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def _layers(tf: Any, kind: str) -> list[Any]:
 
 
 def trained(tf: Any, _: Any, policy: Any, kind: Any, x: Any, y: Any, numbers: Any) -> list[Any]:
-    """Losses, weights and outputs; what the loss was multiplied with."""
+    """Losses, weights and outputs; the loss scale."""
     tf.keras.mixed_precision.set_global_policy(policy.numpy().decode())
     try:
         last = [tf.keras.layers.Dense(3), tf.keras.layers.Activation("softmax", dtype="float32")]

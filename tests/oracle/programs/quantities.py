@@ -1,8 +1,8 @@
-"""Numbers in steps of a range, and back; programs, as their types have no arrays of their own."""
+"""Quantisation and dequantisation; programs, since NumPy lacks arrays of these dtypes."""
 
 from typing import Any
 
-# Numbers of a few bits lie half way between two steps of the last three.
+# Numbers with few bits are midway between two steps of the last three.
 RANGES = ((-3.1, 5.3), (0.0, 6.3), (-0.27, 0.13), (0.0, 3.0), (-1.0, 1.0), (-1.5, 2.5))
 
 
@@ -25,7 +25,7 @@ _REST = {
 
 
 def quantized(tf: Any, ops: Any, x: Any) -> list[Any]:
-    """Each mode but MIN_FIRST, with the types that it has."""
+    """Each mode except MIN_FIRST, with its dtypes."""
     found = []
     for low, high in RANGES:
         for mode, types in (
@@ -38,7 +38,7 @@ def quantized(tf: Any, ops: Any, x: Any) -> list[Any]:
 
 
 def from_the_first(tf: Any, ops: Any, x: Any) -> list[Any]:
-    """MIN_FIRST, and numbers back from given steps."""
+    """MIN_FIRST, and dequantisation of given steps."""
     steps = tf.bitcast(tf.cast(tf.abs(x) * 8, tf.uint8), tf.quint8)
     found = []
     for low, high in RANGES:

@@ -1,10 +1,10 @@
-"""Ragged tensors as opaque values, and back."""
+"""Ragged tensors as variants, and back."""
 
 from typing import Any
 
 
 def variants(tf: Any, ops: Any, values: Any, splits: Any) -> list[Any]:
-    """Rows taken apart, put together in another order, and what flows back to their values."""
+    """Rows split and reassembled in another order, and the gradients of their values."""
     rows = int(splits.shape[0]) - 1
 
     def function(values: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Examples in bytes."""
+"""Serialised Examples."""
 
 from typing import Any
 

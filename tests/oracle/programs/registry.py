@@ -1,10 +1,10 @@
-"""What TensorFlow's registry of gradients says of each op; only TensorFlow can be asked."""
+"""The entry of each op in TensorFlow's registry of gradients; runs only in TensorFlow."""
 
 from typing import Any
 
 
 def classes(_: Any, __: Any, names: Any) -> Any:
-    """One letter for each op: `g` has a function, `n` gives None, `u` has nothing, `?` is no op."""
+    """A letter for each op: `g` has a function, `n` gives None, `u` has no entry, `?` is no op."""
     import numpy as np
     from tensorflow.python.framework import op_def_registry, ops
 

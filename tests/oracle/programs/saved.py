@@ -1,4 +1,4 @@
-"""What goes to files: printed lines, events."""
+"""Output to files: printed lines, events."""
 
 import tempfile
 from pathlib import Path
@@ -15,7 +15,7 @@ def printed(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
 
 
 def events(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
-    """What a writer of summaries leaves, but for the times."""
+    """The files of a summary writer, except for the times."""
     with tempfile.TemporaryDirectory() as folder:
         writer = tf.summary.create_file_writer(folder, filename_suffix=".v2")
         handle = ops.handle_of(writer)
@@ -29,7 +29,7 @@ def events(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
         writer.flush()
         ops.CloseSummaryWriter(writer=handle)
         files = tf.io.matching_files(str(Path(folder) / "*.v2"))
-        named = tf.data.TFRecordDataset(files)  # the first record names who wrote
+        named = tf.data.TFRecordDataset(files)  # the first record names the writer
         # Field 1, the time, is the first nine bytes of each.
         times, most = tf.constant(9), tf.constant(1 << 20)
         return [ops.Substr(input=one, pos=times, len=most) for one in named.skip(1)]

@@ -1,9 +1,9 @@
-"""Two steps of every optimizer that is one op, of whole variables and of rows."""
+"""Two steps of every optimizer op, on whole variables and on rows."""
 
 from typing import Any
 
 AMSGRAD = ("beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
-# Optimizer -> its slots (those that must be positive in capitals) and its numbers.
+# Optimizer -> its slots (in capitals if they must be positive) and its hyperparameters.
 DENSE: dict[str, tuple[list[str], dict[str, float], list[str]]] = {
     "Momentum": (["accum"], {"lr": 0.5, "momentum": 0.75}, ["use_nesterov"]),
     "Adagrad": (["ACCUM"], {"lr": 0.5}, ["update_slots"]),
@@ -87,7 +87,7 @@ def dense(tf: Any, ops: Any, x: Any, y: Any) -> list[Any]:
 
 
 def sparse(tf: Any, ops: Any, x: Any, y: Any, rows: Any) -> list[Any]:
-    """The first row is named twice."""
+    """Sparse steps, in which the first row occurs twice."""
     places, found = tf.concat([rows, rows[:1]], 0), []
     given = {"grad": tf.gather(y, places), "indices": places}
     for name, told in SPARSE.items():

@@ -1,10 +1,10 @@
-"""Iterators inside of traced functions."""
+"""Iterators inside traced functions."""
 
 from typing import Any
 
 
 def iterated(tf: Any, ops: Any, x: Any, _: Any) -> list[Any]:
-    """The next element, an element that may not be there, and all of them reduced."""
+    """The next element, an optional element, and a reduction of all elements."""
     dataset = tf.data.Dataset.from_tensor_slices(x).map(lambda row: row * 2)
 
     def function(x: Any) -> list[Any]:

@@ -58,7 +58,7 @@ def of_rows(tf: Any, ops: Any, keys: Any, values: Any, queries: Any) -> list[Any
 
 
 def dense(tf: Any, ops: Any, keys: Any, values: Any, queries: Any) -> list[Any]:
-    """A table of open addressing."""
+    """A table with open addressing."""
     table = ops.MutableDenseHashTableV2(
         empty_key=tf.constant(-1000, keys.dtype),
         deleted_key=tf.constant(-1001, keys.dtype),
@@ -70,7 +70,7 @@ def dense(tf: Any, ops: Any, keys: Any, values: Any, queries: Any) -> list[Any]:
 
 
 def from_file(tf: Any, ops: Any, keys: Any, values: Any, _: Any) -> list[Any]:
-    """A table of the lines of a file, and the file itself."""
+    """A table from the lines of a file, and the file itself."""
     words = tf.strings.as_string(keys)
     lines = tf.strings.join([words, tf.strings.as_string(values)], separator="\t")
     content = tf.strings.reduce_join(lines, separator="\n")

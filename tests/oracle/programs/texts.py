@@ -1,10 +1,10 @@
-"""Rows of words and numbers crossed; a program, as TensorFlow ends where types do not fit."""
+"""Crossed rows of words and numbers; a program, since TensorFlow crashes on wrong types."""
 
 from typing import Any
 
 
 def crossed(tf: Any, ops: Any, *parts: Any) -> list[Any]:
-    """Every choice of a word, a number at some places and a number of a matrix, per row."""
+    """Every combination of a word, a sparse number and a number of a matrix, per row."""
     words, splits, indices, numbers, shape, dense = parts
     found = []
     for order in ("RSD", "DSR", "SRD"):

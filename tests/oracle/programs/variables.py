@@ -1,10 +1,10 @@
-"""Variables and what changes them in place, as raw ops."""
+"""Variables and ops that change them in place, as raw ops."""
 
 from typing import Any
 
 
 def assigned(tf: Any, ops: Any, x: Any, y: Any) -> list[Any]:
-    """x + y - x / 2 by way of a variable, and its shape."""
+    """x + y - x / 2 computed with a variable, and its shape."""
     v = tf.Variable(y)
     ops.AssignVariableOp(resource=v.handle, value=x)
     ops.AssignAddVariableOp(resource=v.handle, value=y)
@@ -28,7 +28,7 @@ def gathered(tf: Any, ops: Any, x: Any, _: Any, rows: Any) -> list[Any]:
 
 
 def scattered(tf: Any, ops: Any, x: Any, y: Any, rows: Any) -> list[Any]:
-    """What each way of scattering rows leaves in a variable."""
+    """The value of a variable after each scatter op."""
     updates = tf.gather(y, rows)
     places = tf.expand_dims(rows, -1)
     found = []
@@ -45,7 +45,7 @@ def scattered(tf: Any, ops: Any, x: Any, y: Any, rows: Any) -> list[Any]:
 
 
 def sliced(tf: Any, ops: Any, x: Any, y: Any) -> list[Any]:
-    """A variable one row of which was assigned."""
+    """A variable with one assigned row."""
     v = tf.Variable(x)
     ops.ResourceStridedSliceAssign(
         ref=v.handle,

@@ -1,4 +1,4 @@
-"""What Keras does to texts and series before a model sees them."""
+"""Keras's preprocessing of texts and series."""
 
 import json
 import random
@@ -14,7 +14,7 @@ def _joined(numbers: Any) -> str:
 
 
 def tokenizer(tf: Any, _: Any, texts: Any, num_words: Any, flags: Any, mode: Any) -> list[Any]:
-    """A Tokenizer that half of the texts made, on all of them, and one made of its JSON."""
+    """A Tokenizer fitted on half of the texts, applied to all, and one rebuilt from its JSON."""
     kind = tf.keras.preprocessing.text
     char_level, lower, oov = (bool(flag) for flag in flags.numpy())
     made = kind.Tokenizer(
@@ -49,7 +49,7 @@ def splitting(tf: Any, _: Any, texts: Any, n: Any) -> list[Any]:
 
 
 def pairs(tf: Any, _: Any, words: Any, options: Any, seed: Any) -> list[Any]:
-    """Skipgrams of words, some of them left out by how frequent they are."""
+    """Skipgrams of words, with subsampling by frequency."""
     kind = tf.keras.preprocessing.sequence
     window, negative, categorical, sampled = options.numpy().tolist()
     random.seed(int(seed))
@@ -86,7 +86,7 @@ def windows(tf: Any, _: Any, series: Any, options: Any) -> list[Any]:
 
 
 def looked_up(tf: Any, _: Any, words: Any, splits: Any, mode: Any) -> list[Any]:
-    """A StringLookup of ragged and of sparse words, and hashes of them."""
+    """A StringLookup of ragged and sparse words, and their hashes."""
     ragged = tf.RaggedTensor.from_row_splits(tf.constant(words), splits)
     sparse = ragged.to_sparse()
     mode = ("int", "multi_hot", "count")[int(mode)]
@@ -102,6 +102,6 @@ def looked_up(tf: Any, _: Any, words: Any, splits: Any, mode: Any) -> list[Any]:
                 found += [y.row_splits, y.values]
             elif hasattr(y, "indices"):
                 found += [y.indices, y.values]
-            else:  # Keras gives integers outside of models, floats in them
+            else:  # Keras returns integers outside models, and floats inside
                 found.append(tf.cast(y, tf.float32))
     return found

@@ -1,4 +1,4 @@
-"""What model files in packages give for drawn inputs: `python files.py PACKAGES`."""
+"""Results of model files in packages for random inputs: `python files.py PACKAGES`."""
 
 import json
 import sys

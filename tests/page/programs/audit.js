@@ -1,4 +1,4 @@
-// What a script can judge of accessibility: a list of problems, empty if there are none.
+// Accessibility checks that a script can do: a list of problems, empty if there are none.
 (() => {
   const problems = [];
   const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !element.closest("dialog:not([open])");

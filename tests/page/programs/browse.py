@@ -1,4 +1,4 @@
-"""Visits of the page with a real browser. Prints what was seen as JSON; nothing of ours is here.
+"""Visits of the page with a real browser. Prints observations as JSON; our code is not imported.
 
 python browse.py VISIT URL [ARGUMENTS]
 """
@@ -15,13 +15,13 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-# A seven, from the top left.
+# A seven, drawn from the top left.
 SEVEN = [(0.28, 0.16), (0.72, 0.16), (0.62, 0.45), (0.5, 0.88)]
 AUDIT = Path(__file__).with_name("audit.js").read_text()
 
 
 class Visit:
-    """A window of the browser that remembers complaints and requests."""
+    """A browser window that records errors and requests."""
 
     def __init__(self, browser: Browser, url: str, width: int = 1200, **options: Any) -> None:
         self.url = url
@@ -62,7 +62,7 @@ def bars(page: Page) -> dict[str, str]:
 
 
 def drawing(visit: Visit, shots: str = "") -> None:
-    """A digit is drawn, and answered."""
+    """A digit is drawn, and classified."""
     page = visit.open("/#digits")
     page.wait_for_selector("canvas.draw")
     visit.seen["first command"] = page.locator(".curl").inner_text()
@@ -76,7 +76,7 @@ def drawing(visit: Visit, shots: str = "") -> None:
         page.get_by_role("button", name="Predict").click()
         page.wait_for_timeout(800)
     page.wait_for_function("/[0-9]/.test(document.querySelector('.latency .now').textContent)")
-    # The page looks every second or so: later, where the machine is busy.
+    # The page polls about every second, or later if the machine is busy.
     counted = page.get_by_text(re.compile(r"\b([4-9]|[1-9][0-9]+) requests since the start"))
     counted.wait_for()
     visit.seen["requests counted"] = counted.inner_text()
@@ -89,7 +89,7 @@ def drawing(visit: Visit, shots: str = "") -> None:
 
 
 def phone(visit: Visit) -> None:
-    """The widest thing on a narrow screen, in every form."""
+    """The width of the widest element on a narrow screen, for every form."""
     page = visit.page
     widths = {}
     for model, signature in (
@@ -113,7 +113,7 @@ def phone(visit: Visit) -> None:
 
 
 def keyboard(visit: Visit) -> None:
-    """Everything without a pointer: a pixel is painted, the form sent, the JSON edited."""
+    """Everything by keyboard: a pixel is painted, the form sent, the JSON edited."""
     page = visit.open("/#digits")
     page.wait_for_selector("canvas.draw")
 
@@ -167,7 +167,7 @@ def forms(visit: Visit, image: str) -> None:
     row = "c => [...c.getContext('2d').getImageData(0, 1, 28, 1).data]"
     pixels = page.eval_on_selector(".shown canvas", row)
     visit.seen["bright"], visit.seen["dark"] = pixels[4:8], pixels[56:60]
-    # Two rows, one of them wrong: the server's words are shown.
+    # Two rows, one of them invalid: the server's message is shown.
     page.get_by_role("button", name="Edit as JSON").click()
     page.get_by_label("The request").fill('{"signature_name": "upper", "instances": ["a", 2]}')
     page.get_by_role("button", name="Predict").click()
@@ -177,7 +177,7 @@ def forms(visit: Visit, image: str) -> None:
 
 
 def texts(visit: Visit, file: str, large: str, shots: str) -> None:
-    """A column of strings is typed; bytes come from a file, unless it is too large."""
+    """A column of strings is typed in; bytes come from a file, unless it is too large."""
     page = visit.open("/#kinds")
     page.get_by_label("Signature").select_option("column")
     page.get_by_role("textbox", name="colour").fill("red")
@@ -207,7 +207,7 @@ def texts(visit: Visit, file: str, large: str, shots: str) -> None:
 
 
 def labels(visit: Visit, shot: str) -> None:
-    """Labels stand beside the versions that they name, and where one chooses a version."""
+    """Labels are shown beside their versions, and in the choice of versions."""
     page = visit.open("/#labelled")
     versions = page.get_by_role("list", name="Versions")
     versions.wait_for()
@@ -232,7 +232,7 @@ def history(visit: Visit, shot: str) -> None:
 
 
 def audit(visit: Visit) -> None:
-    """Names, contrast and structure, as far as a script can judge."""
+    """Accessible names, contrast and structure, as far as a script can check."""
     page = visit.page
     problems = {}
     for path in ("/#digits", "/#kinds", "/docs"):
@@ -269,7 +269,7 @@ def keys(visit: Visit) -> None:
 
 
 def changes(visit: Visit, folder: str) -> None:
-    """A version appears that cannot be loaded: the page says why, and keeps what was typed."""
+    """A version that cannot be loaded appears: the page says why, and keeps the typed text."""
     page = visit.open("/#kinds")
     page.get_by_label("a, number 1 of 2").fill("1.5")
     broken = Path(folder) / "2"
@@ -284,7 +284,7 @@ def changes(visit: Visit, folder: str) -> None:
 
 
 def shadow(visit: Visit) -> None:
-    """A shadow is among the versions; what is tried is answered by another one, and compared."""
+    """A shadow is among the versions; requests are answered by another version, and compared."""
     page = visit.open("/#kinds")
     versions = page.get_by_role("list", name="Versions")
     visit.seen["before"] = versions.inner_text()
@@ -295,7 +295,7 @@ def shadow(visit: Visit) -> None:
 
 
 def docs(visit: Visit) -> None:
-    """The description is shown, and its examples are answered."""
+    """The API description is shown, and its examples get responses."""
     page = visit.open("/docs")
     page.wait_for_selector(".operation")
     visit.seen["operations"] = page.locator(".operation .path").all_inner_texts()
@@ -326,7 +326,7 @@ def main(name: str, url: str, *arguments: str) -> None:
         options = {"color_scheme": arguments[0]}
         arguments = ()
     with sync_playwright() as playwright:
-        # As root, which containers run as, Chromium starts without its sandbox only.
+        # As root, as in containers, Chromium starts only without its sandbox.
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=path, args=flags)
         visit = Visit(browser, url, **options)

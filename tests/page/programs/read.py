@@ -1,4 +1,4 @@
-"""Visits the documentation with a real browser and searches it. Prints what was seen as JSON.
+"""Visits the documentation with a real browser and searches it. Prints observations as JSON.
 
 python read.py URL WORD PAGE...
 """
@@ -17,7 +17,7 @@ def main() -> None:
     """Run the command line."""
     url, word, *pages = sys.argv[1:]
     path = shutil.which("chromium") or shutil.which("chromium-browser")
-    # As root, which containers run as, Chromium starts without its sandbox only.
+    # As root, as in containers, Chromium starts only without its sandbox.
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=flags)

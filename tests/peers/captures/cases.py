@@ -1,6 +1,6 @@
-"""A case on disk: a SavedModel, inputs, and what TensorFlow made of them.
+"""A case on disk: a SavedModel, inputs, and TensorFlow's results.
 
-TensorFlow's interpreter writes cases and this project's reads them: NumPy is all that both have.
+TensorFlow's interpreter writes cases and this project's reads them: both have only NumPy.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ARRAYS = "arrays.npz"
 
 @dataclass(frozen=True)
 class Feed:
-    """Inputs by name, and TensorFlow's answers to them.
+    """Inputs by name, and TensorFlow's results for them.
 
     Attributes:
-        kind: "own" of the test, or how it was changed.
-        inputs: by name.
-        answers: by name.
+        kind: "own" for the test's own inputs, or how they were changed.
+        inputs: arrays by name.
+        answers: results by name.
     """
 
     kind: str
@@ -36,16 +36,16 @@ class Feed:
 
 @dataclass(frozen=True)
 class Case:
-    """What a test asks.
+    """The case of a test.
 
     Attributes:
         name: module, class, test and number.
-        folder: of the SavedModel.
+        folder: folder of the SavedModel.
         rtol: the test's tolerance.
-        atol: the same, absolute.
-        mtol: numbers beyond it are taken for it.
-        looks_at: of "value", "shape" and "dtype", what the test compares.
-        feeds: its own first.
+        atol: the test's absolute tolerance.
+        mtol: larger numbers are clipped to it.
+        looks_at: which of "value", "shape" and "dtype" the test compares.
+        feeds: the inputs, its own first.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Case:
 
 
 def save(case: Case) -> None:
-    """Write the inputs and answers beside the model; the settings last, which make it a case."""
+    """Write the inputs and results beside the model; the settings last, which complete the case."""
     arrays, widened, kinds = {}, {}, []
     for number, feed in enumerate(case.feeds):
         kinds.append(feed.kind)
@@ -66,11 +66,11 @@ def save(case: Case) -> None:
             for name, value in values.items():
                 array = np.asarray(value)
                 key = f"{number}/{side}/{name}"
-                if array.dtype.kind == "V":  # bfloat16 and other numbers that files of NumPy lack
+                if array.dtype.kind == "V":  # bfloat16 and other dtypes that NumPy's files lack
                     widened[key] = str(array.dtype)
                     array = array.astype(np.float32)
                 elif array.dtype.kind in "OU":
-                    # Of either kind; a file has bytes of one length.
+                    # Strings of either kind; a file has bytes of one length.
                     texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.flat]
                     widened[key] = "object"
                     array = np.array(texts or [b""], "S")[: len(texts)].reshape(array.shape)

@@ -1,4 +1,4 @@
-"""What becomes of a captured case: loaded here, exported, run by ONNX Runtime, compared."""
+"""Checks a captured case: loads it here, exports it, runs ONNX Runtime, and compares."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from peers.captures.cases import Case, Feed
 
-_MOST_S = 900  # of a machine that others use too
-_CLOSE = 1e-5  # of the largest number: rounding, where a test allows less
-# Another way to ask, if a refusal names it; the way that stands in the counts.
+_MOST_S = 900  # on a shared machine
+_CLOSE = 1e-5  # relative to the largest number: rounding, if a test allows less
+# Another way to export, if a refusal names it, and its name in the counts.
 _WAYS = (
     ("sample=", "with `sample=`"),
     ("allow_random", "by shape, with `allow_random=True`"),
@@ -33,13 +33,13 @@ _WAYS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a case.
+    """The result of a case.
 
     Attributes:
         case: its name.
         kind: "right", "close", "refused", "wrong" or "not run" by ONNX Runtime.
-        way: in which it was exported.
-        reason: of a refusal or a difference.
+        way: the way in which it was exported.
+        reason: the reason of a refusal or a difference.
         loaded: "" or how the loaded model differs from TensorFlow.
         sizes: changed inputs -> "same", "fails" in ONNX Runtime, or how the file differs.
     """
@@ -53,7 +53,7 @@ class Verdict:
 
 
 class _TooLongError(Exception):
-    """A case took longer than any needs."""
+    """A case took too long."""
 
 
 def _late(*_: object) -> None:
@@ -64,8 +64,8 @@ def check(case: Case, file: Path) -> Verdict:
     """Load, export and compare a case.
 
     Args:
-        case: what TensorFlow answered.
-        file: where the export is written.
+        case: the case with TensorFlow's results.
+        file: path of the export.
     """
     signal.signal(signal.SIGALRM, _late)
     signal.alarm(_MOST_S)
@@ -118,7 +118,7 @@ def _check(case: Case, file: Path) -> Verdict:
 
 
 def _loaded(case: Case) -> str:
-    """How this library's answers differ from TensorFlow's."""
+    """How this library's results differ from TensorFlow's."""
     try:
         signature = tf.saved_model.load(case.folder).signatures["serving_default"]
     except Exception as error:
@@ -147,7 +147,7 @@ def _session(file: Path) -> Any:
 
 
 def _ends_at_no_rows(file: Path) -> bool:
-    """Whether ONNX Runtime (1.32) aborts where no rows come in: in these operators it does."""
+    """Whether ONNX Runtime (1.32) aborts on empty batches, as it does in these operators."""
     graphs = [onnx.load(file, load_external_data=False).graph]
     while graphs:
         for node in graphs.pop().node:
@@ -202,7 +202,7 @@ def compare(found: Any, wanted: Any, case: Case, looks_at: tuple[str, ...]) -> s
     a, b = np.asarray(found, kind), np.asarray(wanted, kind)
     if case.mtol is not None:
         a, b = np.clip(a, -case.mtol, case.mtol), np.clip(b, -case.mtol, case.mtol)
-    # As the tests compare: the tolerance is a part of what is found.
+    # As in the tests: the tolerance is relative to the actual result.
     if np.allclose(b, a, rtol=case.rtol, atol=case.atol, equal_nan=True):
         return "same"
     is_finite = np.isfinite(b)

@@ -1,6 +1,6 @@
-"""Runs one module of tf2onnx's tests, with what converts a function replaced by what keeps it.
+"""Runs one module of tf2onnx's tests, whose conversion of a function is replaced by saving it.
 
-By TensorFlow's interpreter, with tf2onnx and its tests on the path:
+Run by TensorFlow's interpreter, with tf2onnx and its tests on the path:
 `python -m peers.captures.functions MODULE FOLDER CASES [WORD …]`.
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_OPEN = 4  # of a test's cases are also captured with unknown sizes
+_OPEN = 4  # number of a test's cases that are also captured with unknown sizes
 
 
 def _unchanged(*_: Any, **__: Any) -> Callable[[Any], Any]:
     return lambda function: function
 
 
-# Versions, opsets and runtimes of tf2onnx's do not count here.
+# tf2onnx's restrictions by version, opset and runtime are ignored.
 unittest.skip = unittest.skipIf = unittest.skipUnless = _unchanged
 import backend_test_base  # noqa: E402
 import common  # noqa: E402
@@ -42,7 +42,7 @@ for _name in dir(common):
 
 
 class _Anything:
-    """In the place of a converted graph, which some tests look at."""
+    """A stand-in for a converted graph, which some tests inspect."""
 
     def __getattr__(self, name: str) -> Callable[..., list[Any]]:
         return lambda *_, **__: []
@@ -68,7 +68,7 @@ def _by_function(function: Callable[..., Any], specs: list[Any]) -> Callable[[Pa
 
 
 def _by_wrapping(function: Callable[..., Any], specs: list[Any]) -> Callable[[Path], None]:
-    """What makes variables in each call."""
+    """Functions that create variables in each call."""
 
     def write(folder: Path) -> None:
         with tf.init_scope():
@@ -109,7 +109,7 @@ def _by_session(
                 },
                 "tensorflow/serving/predict",
             )
-            # TensorFlow wants to make the folder itself.
+            # TensorFlow creates the folder itself.
             folder.rmdir()
             builder = v1.saved_model.Builder(str(folder))
             builder.add_meta_graph_and_variables(

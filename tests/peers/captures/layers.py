@@ -1,6 +1,6 @@
-"""Runs tf2onnx's tests of Keras' layers, with what converts a model replaced by what keeps it.
+"""Runs tf2onnx's tests of Keras' layers, whose conversion of a model is replaced by saving it.
 
-By TensorFlow's interpreter, with tf2onnx and its tests on the path; Keras 2 with
+Run by TensorFlow's interpreter, with tf2onnx and its tests on the path; Keras 2 with
 `TF_USE_LEGACY_KERAS=1`: `python -m peers.captures.layers NAME FOLDER CASES [WORD …]`.
 """
 
@@ -25,7 +25,7 @@ FILES = ("test_layers.py", "test_subclassing.py", "test_cgan.py")
 
 
 class _Held:
-    """In the place of a converted model: the model itself, whatever is asked of it."""
+    """A stand-in for a converted model: the model itself, whatever attribute is requested."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -41,7 +41,7 @@ class _Held:
 
 
 class _Mapping(types.ModuleType):
-    """`onnx.mapping`, which tf2onnx's tests import and newer versions have no longer."""
+    """`onnx.mapping`, which tf2onnx's tests import and newer versions no longer have."""
 
     def __getattr__(self, name: str) -> dict[Any, Any]:
         return {}
@@ -80,7 +80,7 @@ def _write(writer: Writer, model: Any, data: Any, rtol: float, atol: float) -> N
 
 
 class _Plugin:
-    """Begins each test in the log, and leaves those out that were begun before."""
+    """Logs the start of each test, and skips those that were started before."""
 
     def __init__(self, keras: str, writer: Writer, begun: set[str], words: list[str]) -> None:
         self._keras, self._writer, self._begun, self._words = keras, writer, begun, words
@@ -137,7 +137,7 @@ def main() -> None:
     pytest.mark.skipif = pytest.mark.skip = lambda *_, **__: lambda function: function
     watch()
     ended = pytest.main(
-        # Without the settings of its source, which ask for tools that are not here.
+        # Without the settings of its source, which require tools that are not installed.
         ["-q", "-c", os.devnull, "--rootdir", str(base), "-p", "no:cacheprovider"]
         + [str(base / file) for file in FILES],
         plugins=[_Plugin(name, writer, log.begun, words)],

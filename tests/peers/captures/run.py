@@ -1,8 +1,8 @@
-"""`make peer-exports`: tf2onnx's own tests as SavedModels with TensorFlow's answers, exported here.
+"""`make peer-exports`: tf2onnx's own tests as SavedModels with TensorFlow's results, exported here.
 
-Its tests are run by TensorFlow's interpreter, a module after the other, each in a process that is
-started again behind a test that ends it. What they ask is kept in the cache folder; each run of
-this program exports all of it again. With words, only tests whose names have one of them.
+TensorFlow's interpreter runs its tests, one module after the other, each in a process that is
+restarted after a test that ends it. Their cases are kept in the cache folder; each run of this
+program exports all of them again. With words, only tests whose names contain one of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from peers.captures.checking import Verdict, check
 from peers.guide import hold
 
 COMMAND = "make peer-exports"
-OPEN = ".open"  # how cases with unknown sizes end
+OPEN = ".open"  # suffix of cases with unknown sizes
 _log = logging.getLogger("captures")
-_AGAIN = 12  # processes of a module
-_SILENT_S = 600  # a process that captures nothing for so long is ended
-# Of tf2onnx's tests those that convert a function or a model; Keras 2 is what some want.
+_AGAIN = 12  # number of processes for a module
+_SILENT_S = 600  # a process that captures nothing for this many seconds is ended
+# The modules of tf2onnx's tests that convert a function or a model; some need Keras 2.
 MODULES = {
     "test_backend": ("operators", "functions", False),
     "test_cond": ("conditions", "functions", True),
@@ -42,7 +42,7 @@ MODULES = {
     "keras2": ("layers of Keras 2", "layers", True),
     "keras3": ("layers of Keras 3", "layers", False),
 }
-# What is no fault of a file.
+# Results that are no fault of a file.
 FAULTLESS = {
     "test_batchnorm_mixed": "some of its outputs are memory that TensorFlow does not set",
     "test_pow": "TensorFlow's optimiser makes a square of it, without the shape of the exponent",
@@ -50,7 +50,7 @@ FAULTLESS = {
 
 
 def _environment(tests: Path, keras2: Path) -> dict[str, str]:
-    """Where TensorFlow's interpreter finds the tests, what they need, and these programs."""
+    """The environment for TensorFlow's interpreter: paths of tests, dependencies and programs."""
     source = tests.resolve() / "source"
     own = Path(__file__).resolve().parents[2]
     path = [own, source, source / "tests", tests.resolve(), keras2.resolve()]
@@ -58,7 +58,7 @@ def _environment(tests: Path, keras2: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         "TF2ONNX_TESTS": str(source / "tests"),
-        # With oneDNN a convolution of no rows keeps the size of its pictures.
+        # With oneDNN a convolution of an empty batch keeps the size of its images.
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
@@ -67,9 +67,9 @@ def _environment(tests: Path, keras2: Path) -> dict[str, str]:
 def capture(
     python: str, environment: dict[str, str], cases: Path, limit: int, words: list[str]
 ) -> bool:
-    """Run the tests that have not been run; whether all modules are through."""
+    """Run the tests that have not been run; returns whether all modules are complete."""
     is_whole = True
-    # A word that names modules asks no others.
+    # A word that names modules excludes the others.
     named = [module for module in MODULES if any(module in word for word in words)]
     for module, (_, kind, is_legacy) in MODULES.items():
         if named and module not in named:
@@ -91,12 +91,12 @@ def _rows(log: Path) -> list[dict[str, object]]:
 
 
 def _is_finished(log: Path, words: list[str]) -> bool:
-    """Whether a process came to the end of the module; of a part only that it did so once."""
+    """Whether a process reached the end of the module; of a part only whether it once did."""
     return any("finished" in row and row["words"] in ([], words) for row in _rows(log))
 
 
 def _child(command: list[str], environment: dict[str, str], log: Path) -> None:
-    """Run until it ends, or captures nothing for too long."""
+    """Run a process until it ends, or captures nothing for too long."""
     with log.with_suffix(".out").open("w") as out:
         child = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
         said, since = -1, time.monotonic()
@@ -115,11 +115,11 @@ def module_of(case: str) -> str:
 
 
 def export_all(cases: Path, words: list[str]) -> tuple[list[Verdict], list[str]]:
-    """Each case, exported and compared, said as it comes; and what TensorFlow does not answer."""
+    """Export and compare each case, with progress; also returns cases that TensorFlow refuses."""
     verdicts, unanswered = [], []
     file = cases.parent / "now.onnx"
     folders = [path.parent for path in cases.glob(f"*/{SETTINGS}")]
-    # What the tests ask first, then the same with unknown sizes.
+    # The tests' own cases first, then those with unknown sizes.
     folders.sort(key=lambda folder: (folder.name.endswith(OPEN), folder.name))
     with (cases.parent / "verdicts.jsonl").open("w") as out:
         for folder in folders:
@@ -139,7 +139,7 @@ def export_all(cases: Path, words: list[str]) -> tuple[list[Verdict], list[str]]
 
 
 def _first(reason: str) -> str:
-    """The line of a refusal that says what cannot be written."""
+    """The line of a refusal that names the unsupported op."""
     lines = [line.strip() for line in reason.splitlines()]
     line = lines[0]
     if "cannot be written in ONNX" in line and len(lines) > 1:
@@ -153,7 +153,7 @@ def _is_faultless(verdict: Verdict) -> bool:
 
 
 def table(verdicts: list[Verdict]) -> list[str]:
-    """The counts of the guide, and each case that is not right."""
+    """The table of the guide, and each case that is not right."""
     titles = (
         "| tests of | cases | right | of these with `sample=` | at opset 21 | draws, by shape "
         "| refused, or not run | wrong |"
@@ -205,7 +205,7 @@ def _cell(text: str) -> str:
 
 
 def _differing(rows: list[tuple[Verdict, str, str]]) -> list[str]:
-    """A line for each input that a file answers otherwise."""
+    """A line for each input for which a file gives other results."""
     return [
         f"- `{_test(v)}`, {kind}: {_cell(said)}{_excuse(v)}"
         for v, kind, said in rows
@@ -245,7 +245,7 @@ def _sizes(rows: list[tuple[Verdict, str, str]]) -> str:
 
 
 def _end(what: object) -> str:
-    """Of a sentence that a list may follow."""
+    """The end of a sentence that a list may follow."""
     return ":" if what else "."
 
 

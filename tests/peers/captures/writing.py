@@ -1,4 +1,4 @@
-"""What both captures need: a log to go on from, and TensorFlow's answers to changed inputs.
+"""Shared by both captures: a log to resume from, and TensorFlow's results for changed inputs.
 
 Run by TensorFlow's interpreter.
 """
@@ -25,18 +25,18 @@ _TEST_S = 240
 
 
 class TooLong(BaseException):
-    """A test took longer than any needs."""
+    """A test took too long."""
 
 
 class Enough(BaseException):
-    """The cases of a test that are wanted have been captured."""
+    """All wanted cases of a test have been captured."""
 
 
 class Log:
-    """Tests that were begun and what became of their cases; a second run goes on behind the last.
+    """Started tests and the results of their cases; a second run continues after the last.
 
     Args:
-        path: of the file.
+        path: the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,17 +57,17 @@ def _late(*_: object) -> None:
 
 
 def watch() -> None:
-    """Tests that take too long end."""
+    """End tests that take too long."""
     signal.signal(signal.SIGALRM, _late)
 
 
 class Writer:
-    """Writes cases to a folder, and says so in a log.
+    """Writes cases to a folder, and records them in a log.
 
     Args:
-        folder: of all cases.
-        log: of this module.
-        limit: cases of one test.
+        folder: folder of all cases.
+        log: log of this module.
+        limit: maximum number of cases of one test.
     """
 
     def __init__(self, folder: Path, log: Log, limit: int) -> None:
@@ -79,7 +79,7 @@ class Writer:
         self._test, self.count = test, 0
 
     def next(self) -> None:
-        """Another case of the test begins."""
+        """Start another case of the test."""
         self.count += 1
         if self.count > self._limit:
             raise Enough
@@ -91,13 +91,13 @@ class Writer:
         feeds: list[tuple[str, dict[str, Any]]],
         settings: dict[str, Any],
     ) -> bool:
-        """Save a model, ask TensorFlow what it answers, and keep that.
+        """Save a model, and record TensorFlow's results.
 
         Args:
-            ending: of the case's name, behind test and number.
-            model: writes it to a folder.
-            feeds: kinds and inputs; those that TensorFlow refuses are left out.
-            settings: of the case.
+            ending: suffix of the case's name, after test and number.
+            model: function that writes it to a folder.
+            feeds: kinds and inputs; those that TensorFlow refuses are omitted.
+            settings: settings of the case.
         """
         name = re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{self._test}.{self.count}{ending}")[:180]
         folder = self._folder / name
@@ -123,7 +123,7 @@ def _answers(folder: Path, feeds: list[tuple[str, dict[str, Any]]]) -> Iterator[
     signature = loaded.signatures["serving_default"]
     specs = signature.structured_input_signature[1]
     for kind, feed in feeds:
-        # TensorFlow answers feeds of other shapes than declared, too; a file need not.
+        # TensorFlow also accepts feeds of other shapes than declared; a file need not.
         if not all(specs[name].shape.is_compatible_with(v.shape) for name, v in feed.items()):
             continue
         try:
@@ -137,7 +137,7 @@ def _answers(folder: Path, feeds: list[tuple[str, dict[str, Any]]]) -> Iterator[
 
 
 def changed(feed: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The inputs with other sizes of their axes; which of them fit each other TensorFlow says."""
+    """The inputs with other sizes of their axes; TensorFlow decides which of them are valid."""
     yield "doubled", {k: np.concatenate([v, v]) if v.ndim else v for k, v in feed.items()}
     yield "one row", {k: v[:1] if v.ndim else v for k, v in feed.items()}
     yield (
@@ -152,7 +152,7 @@ def changed(feed: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def arguments() -> tuple[str, Path, Log, int, list[str]]:
-    """Of the command line: module, folder of cases, its log, cases of a test, words of tests."""
+    """The command line's module, folder of cases, its log, cases per test, words of tests."""
     module, folder, limit, *words = sys.argv[1:]
     cases = Path(folder)
     cases.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Models of transformers, small and of drawn weights, as `write_transformers.py` writes them.
+"""Small transformers models with random weights, which `write_transformers.py` writes.
 
-Needs transformers, tf_keras and TensorFlow, and knows nothing of pinnace.
+It needs transformers, tf_keras and TensorFlow, and does not import pinnace.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What the models are asked: words, masks, boxes, pictures and sounds, by the input's name."""
+"""Random inputs of the models: tokens, masks, boxes, images and audio, by the input's name."""
 
 import zlib
 from collections.abc import Callable
@@ -8,19 +8,19 @@ import numpy as np
 
 WORDS, LENGTH, ROWS, CHOICES = 97, 7, 3, 2
 SPECIAL = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-# Words below are special ones.
+# Token ids below are special ones.
 FIRST = 8
 Rng = np.random.Generator
 Sizes = tuple[int, ...]
 
 
 def generator_of(name: str) -> Rng:
-    """A model is asked the same whether it is written alone or with others."""
+    """A generator by the model's name: its inputs do not depend on other models."""
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
 def sizes_of(shape: Any, length: int) -> Sizes:
-    """Sizes for the axes that a signature leaves open: rows, choices or positions, positions."""
+    """Sizes for the unknown axes of a signature: rows, choices or positions, positions."""
     known = list(shape)
     for axis, size in enumerate(known):
         if size is None:
@@ -44,7 +44,7 @@ def two_kinds(rng: Rng, shape: Sizes, hidden: Any) -> Any:
 
 
 def boxes(rng: Rng, shape: Sizes, hidden: Any) -> Any:
-    """On a page of 1000 by 1000: left, top, right, bottom."""
+    """Boxes on a page of 1000 by 1000: left, top, right, bottom."""
     del hidden
     return np.sort(rng.integers(0, 1000, (*shape[:2], 2, 2)), axis=2).reshape(shape)
 
@@ -80,9 +80,9 @@ WAYS: dict[str, Callable[[Rng, Sizes, Any], Any]] = {
 
 
 def drawn(rng: Rng, key: str, dtype: Any, shape: Sizes, *, ends: bool = False) -> Any:
-    """Values for one input, of which padding hides two positions of the second row.
+    """Values for one input; two positions of the second row are padding.
 
-    Padding is on the left, as decoders are padded; with `ends`, on the right, as sounds are.
+    Padding is on the left, as for decoders; with `ends`, on the right, as for audio.
     """
     hidden = np.zeros(shape, bool)
     if len(shape) > 1 and shape[0] > 1:

@@ -1,4 +1,4 @@
-"""Models with `generate`. Drawn weights are spread so that no two words are nearly as likely."""
+"""Models with `generate`. Random weights are spread, so that no two tokens are about as likely."""
 
 from typing import Any
 
@@ -56,22 +56,23 @@ T5 = {
 ANY: dict[str, tuple[str, ...]] = {
     "greedy": ("rows", "words"),
     "sampled": ("rows", "words"),
-    # Beams need the number of rows.
+    # Beam search needs the number of rows.
     "beam": ("words",),
 }
-# A word that ends all sentences needs the number of rows, the cache of some that of words, or both.
+# An end-of-sequence token needs the number of rows, the cache of some models that of tokens, or
+# both.
 WORDS_OPEN = dict.fromkeys(ANY, ("words",))
 WORDS_KNOWN = {"greedy": ("rows", "all"), "sampled": ("rows", "all"), "beam": ("all",)}
 ALL_KNOWN = dict.fromkeys(ANY, ("all",))
-# One signature of each way; those whose cache needs the number of words have it.
+# One signature of each kind; those whose cache needs the number of tokens have it.
 EACH = {"greedy": ("words",), "sampled": ("rows",), "beam": ("words",)}
 EACH_KNOWN = {"greedy": ("rows",), "sampled": ("all",), "beam": ("all",)}
-# Beams of BLIP do not reach its decoder: see `refusals.py`.
+# Beam search of BLIP fails in its decoder: see `refusals.py`.
 GREEDY_SAMPLED = {"greedy": ("all",), "sampled": ("all",)}
 
 
 def pair(kind: Any, encoder: Any, decoder: Any, **options: Any) -> Any:
-    """The configuration of a model made of two."""
+    """The configuration of a model that combines two."""
     config = kind.from_encoder_decoder_configs(encoder, decoder, **options)
     for key, value in {**SPECIAL, "decoder_start_token_id": 1}.items():
         setattr(config, key, value)
@@ -106,7 +107,7 @@ RAG = hf.RagConfig.from_question_encoder_generator_configs(
     hf.DPRConfig(**BERT), hf.BartConfig(**BART), n_docs=2, **SPECIAL, decoder_start_token_id=2
 )
 
-# Those of which the SavedModel is written as documentation has it, in all sizes that they take.
+# Models whose SavedModel is written as documented, in all sizes that they accept.
 GENERATORS: dict[str, Generator] = {
     "gpt2": Generator(
         hf.TFGPT2LMHeadModel,
@@ -182,7 +183,7 @@ GENERATORS: dict[str, Generator] = {
         {"input_features": (8, 30)},
         whole=True,
     ),
-    # Those below: one signature of each way, and no functions of the layers, which take long.
+    # For those below: one signature of each kind, and no functions of the layers, which take long.
     "gpt2_ways": Generator(
         hf.TFGPT2LMHeadModel,
         hf.GPT2Config(**GPT2),

@@ -1,4 +1,4 @@
-"""Models of pictures, of sounds, and of pictures with texts that answer without a loop."""
+"""Models of images, of audio, and of images with text, without a generation loop."""
 
 import transformers as hf
 
@@ -33,7 +33,7 @@ PICTURES: dict[str, Forward] = {
     "mobilevit": Forward(
         hf.TFMobileViTModel, hf.MobileViTConfig(image_size=64, **MOBILE), whole=True
     ),
-    # Whose features are resized, since patches do not divide them.
+    # Its features are resized, since patches do not divide them.
     "mobilevit_odd": Forward(
         hf.TFMobileViTForSemanticSegmentation,
         hf.MobileViTConfig(image_size=80, **MOBILE),
@@ -144,7 +144,7 @@ PICTURES: dict[str, Forward] = {
             initializer_range=0.3,
         ),
     ),
-    # What is hidden is drawn, unless the noise is given.
+    # The mask is random unless the noise is given.
     "vit_mae": Forward(
         hf.TFViTMAEForPreTraining,
         hf.ViTMAEConfig(
@@ -197,7 +197,7 @@ PICTURES: dict[str, Forward] = {
             encoder_ffn_dim=40,
             decoder_ffn_dim=40,
             conv_channels=16,
-            use_cache=False,  # its two caches are of different lengths, which no output can be
+            use_cache=False,  # its two caches have different lengths, which cannot be one output
             input_feat_per_channel=8,
             max_source_positions=64,
             max_target_positions=64,
@@ -228,7 +228,7 @@ PICTURES: dict[str, Forward] = {
     "idefics_states": Forward(
         hf.TFIdeficsModel,
         IDEFICS,
-        # Its rotations need the number of words.
+        # Its rotary embeddings need the number of tokens.
         {
             "input_ids": (None, 7),
             "attention_mask": (None, 7),

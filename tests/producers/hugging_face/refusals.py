@@ -1,4 +1,4 @@
-"""What transformers or TensorFlow refuses to write: the attempts, and the reasons in its words."""
+"""Models that transformers or TensorFlow cannot write: the attempts, and its error messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ def greedy(kind: Any, config: Any, inputs: Mapping[str, Any] = WORDS) -> Generat
 
 
 REFUSALS: dict[str, tuple[Forward | Generator, str]] = {
-    # A picture's features are repeated for the beams on an axis that the decoder does not take.
+    # An image's features are repeated for the beams on an axis that the decoder does not accept.
     "blip_beams": (
         Generator(
             hf.TFBlipForConditionalGeneration,
@@ -31,7 +31,7 @@ REFUSALS: dict[str, tuple[Forward | Generator, str]] = {
         "too many values to unpack",
     ),
     "flaubert_words": (greedy(hf.TFFlaubertWithLMHeadModel, TEXTS["flaubert"].config), GRAPHS),
-    # Its positions are of int64 where they are ones of int32.
+    # Its positions are int64 where int32 is required.
     "idefics_words": (
         greedy(
             hf.TFIdeficsForVisionText2Text,
@@ -42,10 +42,10 @@ REFUSALS: dict[str, tuple[Forward | Generator, str]] = {
     ),
     "led_words": (greedy(hf.TFLEDForConditionalGeneration, TEXTS["led"].config), GRAPHS),
     "openai_gpt_words": (greedy(hf.TFOpenAIGPTLMHeadModel, TEXTS["openai_gpt"].config), GRAPHS),
-    # Its attention is a tuple of None, which the signature for serving makes a tensor of.
-    # What it has of attention is a tuple of None, which its `serving_output` makes a tensor of.
+    # Its attention is a tuple of None, which the serving signature converts to a tensor.
+    # Its attention is a tuple of None, which its `serving_output` converts to a tensor.
     "rag_served": (PICTURES["rag"]._replace(plain=False), "Failed to convert elements of (None,)"),
-    # The number of documents is a variable of the loop, and asserted as one of Python.
+    # The number of documents is a loop variable, and asserted like a Python number.
     "rag_words": (
         greedy(
             hf.TFRagTokenForGeneration,

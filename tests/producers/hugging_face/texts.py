@@ -1,11 +1,11 @@
-"""Models of texts that answer without a loop: for each architecture a head that does much."""
+"""Models of text without a generation loop: for each architecture a rich head."""
 
 import transformers as hf
 
 from hugging_face.drawing import SPECIAL, WORDS
 from hugging_face.writing import Forward
 
-# As documentation has them, with functions of their layers.
+# As documented, with the functions of their layers.
 PLAIN = {
     "vocab_size": WORDS,
     "hidden_size": 24,
@@ -14,7 +14,7 @@ PLAIN = {
     "intermediate_size": 40,
     "max_position_embeddings": 64,
 }
-# Weights that are spread tell more than those of a width of 0.02.
+# Widely spread weights test more than those with a standard deviation of 0.02.
 ENCODER = {**PLAIN, **SPECIAL, "initializer_range": 0.3}
 XLM = {
     **SPECIAL,

@@ -1,4 +1,4 @@
-"""A model becomes a SavedModel with TensorFlow's answers beside it."""
+"""Writes a model as a SavedModel, with TensorFlow's results beside it."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -31,38 +31,40 @@ WAYS: dict[str, dict[str, Any]] = {
         "min_new_tokens": 6,
     },
 }
-# As transformers' own tests: one of the two sizes is not known.
+# As in transformers' own tests: one of the two sizes is unknown.
 SIZES = {"rows": (None, LENGTH), "words": (2, None), "all": (2, LENGTH)}
 
 
 class Forward(NamedTuple):
-    """A model that answers without a loop."""
+    """A model without a generation loop."""
 
     kind: Any
     config: Any
-    # Inputs beside those of `model.input_signature`, or other sizes of those: name -> shape.
+    # Inputs in addition to `model.input_signature`, or other sizes of these: name -> shape.
     inputs: Mapping[str, tuple[int | None, ...]] = {}
-    # The words of a row, where seven are too few or too many.
+    # The number of tokens of a row, if seven are too few or too many.
     length: int = LENGTH
-    # As `save_pretrained(saved_model=True)` writes it, which traces each layer; else its signature.
+    # Whether it is written by `save_pretrained(saved_model=True)`, which traces each layer; else
+    # only its signature.
     whole: bool = False
-    # What the model gives, where its `serving_output` fails.
+    # The model's outputs, if its `serving_output` fails.
     plain: bool = False
 
 
 class Generator(NamedTuple):
-    """A model with `generate`, and the signatures of it that are written."""
+    """A model with `generate`, and the signatures to write."""
 
     kind: Any
     config: Any
-    # Way -> what is known of the sizes, for each signature.
+    # Kind -> the known sizes of each signature.
     ways: Mapping[str, tuple[str, ...]]
-    # Inputs of `generate`: name -> shape after the axis of rows; None is the number of words.
+    # Inputs of `generate`: name -> shape after the batch axis; None is the number of tokens.
     inputs: Mapping[str, tuple[int | None, ...]] = {
         "input_ids": (None,),
         "attention_mask": (None,),
     }
-    # The model is in the SavedModel, and each of its layers; else its signatures and weights.
+    # Whether the SavedModel has the model with each of its layers; else only signatures and
+    # weights.
     whole: bool = False
     options: Mapping[str, Any] = {}
 
@@ -76,7 +78,7 @@ def spec_of(key: str, shape: tuple[int | None, ...]) -> Any:
 
 
 def vary(model: Any, rng: np.random.Generator) -> None:
-    """Biases that are zeros and scales that are ones would hide what is done with them."""
+    """Change biases of zeros and scales of ones, which would hide faults in their use."""
     for weight in model.weights:
         if weight.dtype.is_floating:
             change = 0.1 * rng.standard_normal(weight.shape)
@@ -117,7 +119,7 @@ def write_forward(folder: Path, name: str, one: Forward) -> None:
     else:
         model.build_in_name_scope()
         serve = serving(model, specs, plain=one.plain)
-        serve.get_concrete_function()  # builds what is left
+        serve.get_concrete_function()  # builds the remaining layers
         vary(model, rng)
         saved(model, folder / "model", {"serving_default": serve}, whole=False)
         found = serve(asked)
@@ -127,7 +129,7 @@ def write_forward(folder: Path, name: str, one: Forward) -> None:
 
 
 def signature_of(model: Any) -> dict[str, Any]:
-    """What a model takes, where transformers tells it."""
+    """The inputs of a model, if transformers specifies them."""
     try:
         return dict(model.input_signature)
     except NotImplementedError:
@@ -135,7 +137,7 @@ def signature_of(model: Any) -> dict[str, Any]:
 
 
 def flat(key: str, value: Any) -> dict[str, Any]:
-    """Tensors by name; those of a model inside and of layers have names of two parts."""
+    """Tensors by name; those of nested models and layers have names with two parts."""
     if value is None:
         return {}
     if tf.is_tensor(value):
@@ -145,7 +147,7 @@ def flat(key: str, value: Any) -> dict[str, Any]:
 
 
 def serving(model: Any, specs: dict[str, Any], *, plain: bool) -> Any:
-    """What `model.serving` is, with the outputs of models inside."""
+    """Like `model.serving`, with the outputs of nested models."""
 
     @tf.function(input_signature=[specs])
     def serve(given: dict[str, Any]) -> dict[str, Any]:
@@ -182,7 +184,7 @@ def write_generator(folder: Path, name: str, one: Generator) -> None:
                 options.pop("top_p", None)
             specs = []
             for key, shape in one.inputs.items():
-                # Documents of a question are rows.
+                # The documents of a question are rows.
                 times = one.config.n_docs if key.startswith("context_") else 1
                 rows = batch and batch * times
                 specs.append(spec_of(key, (rows, *(length if n is None else n for n in shape))))

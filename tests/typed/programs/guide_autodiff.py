@@ -1,4 +1,4 @@
-"""Gradients, Jacobians, derivatives forward, gradients of one's own."""
+"""Gradients, Jacobians, forward-mode derivatives, custom gradients."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ assert float(forward.jvp(total)) == 2.0
 
 @tf.custom_gradient
 def log1pexp(a: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-    """log(1 + exp(a)), whose slope does not overflow."""
+    """log(1 + exp(a)), whose gradient does not overflow."""
     e = tf.exp(a)
     return tf.math.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
 

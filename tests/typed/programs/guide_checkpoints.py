@@ -1,4 +1,4 @@
-"""Checkpoints: saved, found again, restored."""
+"""Checkpoints: saving, finding, restoring."""
 
 import pinnace as tf
 

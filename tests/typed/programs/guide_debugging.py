@@ -1,4 +1,4 @@
-"""Settings, and looking into a function."""
+"""Settings, and debugging a function."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pinnace as tf
 
 @tf.function
 def checked(x: tf.Tensor) -> tf.Tensor:
-    """The root of a positive number."""
+    """The square root of a positive number."""
     tf.print("x is", x, output_stream=sys.stdout)
     tf.debugging.assert_greater(x, 0.0, message="x must be positive")
     return tf.sqrt(x)

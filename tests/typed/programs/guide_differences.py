@@ -1,4 +1,4 @@
-"""What is not there is told."""
+"""Errors for missing names."""
 
 import pinnace as tf
 

@@ -1,4 +1,4 @@
-"""Several replicas: a strategy, a loop of one's own, values and variables."""
+"""Several replicas: a strategy, a custom loop, values and variables."""
 
 import pinnace as tf
 

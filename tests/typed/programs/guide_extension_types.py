@@ -1,4 +1,4 @@
-"""Extension types: classes of a program's own, and functions called for them."""
+"""Extension types: user-defined classes, and dispatch to functions for them."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def unary(api: Any, x: MaskedTensor) -> MaskedTensor:
 
 
 tf.experimental.dispatch_for_unary_elementwise_apis(MaskedTensor)(unary)
-absolute: Any = tf.abs  # what a handler takes is not in its signature
+absolute: Any = tf.abs  # the types of a handler's arguments are not in its signature
 made: Any = absolute(x)
 assert made.with_default(0).numpy().tolist() == [1, 0, 3]
 tf.experimental.unregister_dispatch_for(unary)

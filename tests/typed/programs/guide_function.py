@@ -1,4 +1,4 @@
-"""Functions that are traced: their signatures stay those of what they wrap."""
+"""Traced functions keep the signatures of the functions that they wrap."""
 
 import pinnace as tf
 
@@ -26,7 +26,7 @@ def is_long(x: tf.Tensor) -> bool:
 
 
 class Counter(tf.Module):
-    """Counts what it was called with."""
+    """Sums its arguments."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Layers, models, training: by `fit` and by hand."""
+"""Layers, models, training with `fit` and in a custom loop."""
 
 from typing import Any
 

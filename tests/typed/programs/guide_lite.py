@@ -1,4 +1,4 @@
-"""A model as a .tflite file, whole and with fewer bits."""
+"""A model as a .tflite file, in float32 and quantised."""
 
 import pinnace as tf
 

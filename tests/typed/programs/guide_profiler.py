@@ -8,7 +8,7 @@ import pinnace as tf
 
 @tf.function
 def model(x: tf.Tensor) -> tf.Tensor:
-    """A product and what follows it."""
+    """A matrix product with an epilogue."""
     return tf.nn.softmax(tf.matmul(x, tf.ones([4, 3])))
 
 

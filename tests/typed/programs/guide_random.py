@@ -1,4 +1,4 @@
-"""Random numbers: stateless, of a generator, of the global seed."""
+"""Random numbers: stateless, from a generator, from the global seed."""
 
 import pinnace as tf
 

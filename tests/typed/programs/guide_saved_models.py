@@ -4,7 +4,7 @@ import pinnace as tf
 
 
 class Adder(tf.Module):
-    """Adds what it has seen so far."""
+    """Adds all values that it has received."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A server in a process of its own, asked by the client."""
+"""A server in a separate process, called by the client."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A model for TensorFlow.js, and read again."""
+"""A model exported to TensorFlow.js and loaded again."""
 
 import pinnace as tf
 from pinnace.deploy import tfjs

@@ -1,4 +1,4 @@
-"""ForwardAccumulator: against differences, against tapes, and what it refuses."""
+"""ForwardAccumulator: against finite differences, against tapes, and its refusals."""
 
 from __future__ import annotations
 

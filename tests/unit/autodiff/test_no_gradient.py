@@ -1,4 +1,4 @@
-"""Ops without a registered gradient raise LookupError where a gradient reaches them, only there."""
+"""Ops without a registered gradient raise LookupError only if a gradient reaches them."""
 
 from collections.abc import Callable
 from typing import Any

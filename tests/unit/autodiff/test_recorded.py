@@ -1,4 +1,4 @@
-"""Programs of tests/golden/autodiff answer what TensorFlow answered."""
+"""Programs of tests/golden/autodiff give TensorFlow's results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWERS: dict[str, Any] = json.loads(golden("autodiff/answers.json").read_text()
 
 
 def _check(found: Any, wanted: Any, where: str) -> None:
-    """The same structure and text; numbers of float32 may round apart over a few dozen ops."""
+    """Check equal structure and text; float32 numbers may differ by rounding of some dozen ops."""
     if isinstance(wanted, dict):
         assert isinstance(found, dict), f"{where}: {found} is not {wanted}"
         assert sorted(found) == sorted(wanted), where

@@ -1,4 +1,4 @@
-"""GradientTape: what it watches, what it gives, and how it says no."""
+"""GradientTape: what it watches, its results, and its refusals."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""The benchmarks are programs: their folder is where they import from."""
+"""The benchmarks are programs that import from their own folder."""
 
 import json
 import subprocess

@@ -1,10 +1,10 @@
-"""When a row of the benchmarks has met what it is held to; and the aims that were set."""
+"""When a row of the benchmarks has met its aim; and the aims that were set."""
 
 import pytest
 
 from harness import Case, Comparison, Turn
 
-# As they were set, in times of pinnace / times of the peer. They are not made easier.
+# As set, as ratios of pinnace's time to the peer's. They are not relaxed.
 AIMS = {
     "infer_mobilenet": {"tensorflow": 0.2, "onnxruntime": 0.85},
     "infer_mobilenet_32": {"tensorflow": 0.4, "onnxruntime": 0.9},

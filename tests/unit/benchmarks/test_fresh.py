@@ -1,4 +1,4 @@
-"""The curve of a fresh server: what it says of seconds, and when an aim is missed."""
+"""The curve of a fresh server: its seconds, and when an aim is missed."""
 
 from __future__ import annotations
 

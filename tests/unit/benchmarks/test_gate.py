@@ -8,7 +8,7 @@ from zoo import workloads
 
 @pytest.fixture
 def measured(monkeypatch):
-    """What is measured again gives these, and the names asked for are kept."""
+    """Repeated measurements give these values, and the requested names are recorded."""
     asked: list[list[str]] = []
     again: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""The aims of `make lite`: a row that misses one is told, and what differs is a fault."""
+"""The aims of `make lite`: rows that miss one are reported, and differences are faults."""
 
 from typing import Any
 

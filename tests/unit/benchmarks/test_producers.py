@@ -1,4 +1,4 @@
-"""The table of models of other producers: what a ratio amounts to, and what is left out."""
+"""The table of models of other producers: verdicts of ratios, and omitted rows."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ SURROUNDINGS = {
 
 
 def rows() -> list[Row]:
-    """One of each kind: the first meets its aims, a peer of the second is quicker."""
+    """One row of each kind: the first meets its aims, a peer of the second is faster."""
     keras, forest, words = (
         next(work for work in every() if work.kind == kind) for kind in (KERAS, FORESTS, WORDS)
     )
@@ -62,7 +62,7 @@ def test_cells_tell_times_ratios_and_missed_aims() -> None:
     first, second, third = rows()
     assert table.cells(first)[1:] == ["1.5 s", "1.5 s, 1.00× (≤ 1.1)", "3 s, 0.50× (≤ 0.9)", "✓"]
     assert table.cells(second)[2:] == ["2 s, 1.50× (≤ 1) ✗", "6 s, 0.50× (≤ 1)", "–", "✗"]
-    # A call of 32 words; a peer that fails is no aim that is met.
+    # A call of 32 words; a failing peer does not count as a met aim.
     assert table.cells(third)[1:] == ["10 ms", "100 ms, 0.10× (≤ 0.5)", "fails", "✓"]
 
 

@@ -1,4 +1,4 @@
-"""What the table of the benchmarks shows."""
+"""The table of the benchmarks."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What the zoo's tables show of a row."""
+"""The zoo's tables of a row."""
 
 import pytest
 
@@ -11,7 +11,7 @@ OURS, TENSORFLOW, ONNXRUNTIME = "pinnace", "tensorflow", "onnxruntime"
 
 
 def row(kind: str = INFERENCE, **settled: float) -> Row:
-    """A row whose sides take so long, settled; else all take a second."""
+    """A row with these settled times of its sides; the others take a second."""
     times = {side: Times(1.0, 1.0, [s, s, s], [s, s, s]) for side, s in settled.items()}
     return Row(Workload("unet", kind, 1), times)
 

@@ -1,4 +1,4 @@
-"""The zoo has what people run."""
+"""The zoo has the workloads that users run."""
 
 import pytest
 

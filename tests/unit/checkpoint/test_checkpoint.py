@@ -1,4 +1,4 @@
-"""Checkpoint: values are found again by the names of children, also by those that come late."""
+"""Checkpoint: values are found by the names of children, also of those created later."""
 
 from pathlib import Path
 from typing import Any

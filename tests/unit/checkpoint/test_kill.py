@@ -1,4 +1,4 @@
-"""A process that is killed while it saves loses nothing that was saved."""
+"""A process that is killed while it saves loses no earlier save."""
 
 import os
 import subprocess

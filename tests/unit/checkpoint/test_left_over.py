@@ -1,7 +1,7 @@
-"""What a checkpoint restores in part is said, once nothing more can be restored, as in TensorFlow.
+"""Incomplete restores are reported when nothing more can be restored, as in TensorFlow.
 
-TensorFlow logs each value that found no place when the status goes away, or the program ends;
-variables without a value, which it passes over, are said here too.
+TensorFlow logs each unused value when the status is deleted or the program ends; here, variables
+without a value, which it ignores, are logged, too.
 """
 
 import gc

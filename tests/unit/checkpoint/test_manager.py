@@ -1,4 +1,4 @@
-"""CheckpointManager: which checkpoints stay, and what the state file says of them."""
+"""CheckpointManager: which checkpoints are kept, and the state file."""
 
 from pathlib import Path
 

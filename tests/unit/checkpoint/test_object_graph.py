@@ -1,4 +1,4 @@
-"""The objects of a checkpoint: keys, and messages and back."""
+"""The objects of a checkpoint: keys, encoding and decoding."""
 
 from pathlib import Path
 

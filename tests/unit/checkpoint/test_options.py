@@ -1,4 +1,4 @@
-"""Options of checkpoints and models: they may be changed after they are made, and copied."""
+"""Options of checkpoints and models: they can be changed after creation, and copied."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""Views of live and saved objects, Python state, and checkpoints as they come."""
+"""Views of live and saved objects, Python state, and waiting for new checkpoints."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Programs that import TensorFlow run with pinnace, in processes of their own."""
+"""Programs that import TensorFlow run with pinnace, in separate processes."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ def test_private_modules_that_programs_import_have_their_public_names() -> None:
 
 
 def test_private_modules_of_keras_have_what_packages_import() -> None:
-    """Each of these is a line of a package on PyPI."""
+    """Each of these is a line from a package on PyPI."""
     said = run(
         "from keras.src.backend import get_keras_mask, set_keras_mask\n"
         "from keras.src.distribution import distribution_lib\n"

@@ -1,4 +1,4 @@
-"""Private modules of TensorFlow's that packages import: their names, in processes of their own."""
+"""Private modules of TensorFlow's that packages import: their names, in separate processes."""
 
 import subprocess
 import sys

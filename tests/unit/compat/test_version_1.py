@@ -1,4 +1,4 @@
-"""`tf.compat.v1`: names are found when they are named; those of graph mode say why not."""
+"""`tf.compat.v1`: names are resolved on access; those of graph mode say why they are missing."""
 
 from __future__ import annotations
 

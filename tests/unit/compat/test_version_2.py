@@ -1,4 +1,4 @@
-"""`tf.compat.v2` has the names of version 2, which are those of the package."""
+"""`tf.compat.v2` has the names of version 2, the same as those of the package."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many elements are known to come out of groups."""
+"""The known cardinalities of grouping transformations."""
 
 import pytest
 

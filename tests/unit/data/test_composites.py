@@ -1,4 +1,4 @@
-"""Ragged and sparse elements: batches of them come apart into what they were made of."""
+"""Ragged and sparse elements: batches are unbatched into the original elements."""
 
 from typing import Any
 

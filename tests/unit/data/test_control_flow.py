@@ -11,7 +11,7 @@ Dataset = tf.data.Dataset
 
 
 def collatz(x: Any) -> Any:
-    """How many steps it takes to reach 1, or -1 for even numbers above 8."""
+    """The number of steps to reach 1, or -1 for even numbers above 8."""
     if x % 2 == 0 and x > 8:
         steps = tf.constant(-1, tf.int64)
     else:

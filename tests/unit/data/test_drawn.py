@@ -1,4 +1,4 @@
-"""Datasets whose elements are drawn, shards of saved datasets, and options."""
+"""Datasets with random elements, shards of saved datasets, and options."""
 
 from pathlib import Path
 

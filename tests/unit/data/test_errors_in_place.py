@@ -1,4 +1,4 @@
-"""A row that fails has its place: what comes before it arrives, whatever takes the rows."""
+"""An error keeps its position: elements before it arrive, whatever consumes them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Data = tf.data.Dataset
 
 
 def for_many(x: Any) -> Any:
-    """Fails for 3; of many rows at once, for all."""
+    """A function that fails for 3; on many rows at once, for all of them."""
     return 12 // (3 - x)
 
 
 def one_by_one(x: Any) -> Any:
-    """The same, and has no form for many."""
+    """The same, without a form for many rows."""
     with tf.control_dependencies([tf.debugging.assert_none_equal(x, np.int64(3))]):
         return 12 // (3 - x + tf.cast(x == 3, tf.int64))
 

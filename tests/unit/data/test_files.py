@@ -1,4 +1,4 @@
-"""Datasets of files: records, lines, saved datasets, caches; whatever the bytes are."""
+"""Datasets of files: records, lines, saved datasets, caches; with arbitrary bytes."""
 
 import gzip
 import itertools
@@ -171,7 +171,7 @@ def test_lines_lose_their_ends(
     (tmp_path / "x").write_bytes(packed)
     wanted = [line.encode() for line in lines]
     if not last and wanted and not wanted[-1]:
-        wanted.pop()  # a file that ends with an end of line has no empty line after it
+        wanted.pop()  # a file that ends with a newline has no empty line after it
     assert strings(TextLineDataset(str(tmp_path / "x"), kind)) == wanted
 
 

@@ -1,4 +1,4 @@
-"""What functions over elements may give, and do to what they are given."""
+"""Permitted results of functions over elements, and their effects on arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pinnace as tf
 
 
 def test_a_list_is_a_tuple_of_components() -> None:
-    """TensorFlow: what stacks or not, a list has one component for each of its tensors."""
+    """TensorFlow: whether it can be stacked or not, a list has one component for each tensor."""
     rows = tf.data.Dataset.from_tensor_slices(["1,2.5,a", "3,4.5,b"])
     found = rows.map(lambda row: tf.io.decode_csv(row, [0, 0.0, ""]))
     assert isinstance(found.element_spec, tuple)

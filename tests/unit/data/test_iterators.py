@@ -1,4 +1,4 @@
-"""Iterators: their position can be saved, their threads stop, their errors have a place."""
+"""Iterators: their position can be saved, their threads stop, their errors keep their position."""
 
 import gc
 import threading
@@ -316,7 +316,7 @@ def test_prefetching_works_ahead_and_no_further() -> None:
     next(iterator)
     assert wait_until(lambda: len(made) >= 7)
     threading.Event().wait(0.05)
-    assert len(made) == 7  # one given, five waiting, one in hand
+    assert len(made) == 7  # one returned, five buffered, one in progress
     del iterator
 
 
@@ -332,7 +332,7 @@ def test_autotune_starts_threads_where_they_pay_only() -> None:
         next(iterator)
     assert not data_threads()
     seen = 8
-    for _ in range(8):  # now it works beside
+    for _ in range(8):  # now it computes in parallel
         threading.Event().wait(0.003)
         assert int(next(iterator)) == seen
         seen += 1
@@ -364,7 +364,7 @@ def test_cache_runs_the_source_once() -> None:
     dataset = Dataset.from_generator(
         generator, output_signature=tf.TensorSpec([], tf.int64)
     ).cache()
-    next(iter(dataset))  # a pass that stops early remembers nothing
+    next(iter(dataset))  # an incomplete pass caches nothing
     assert values(dataset) == values(dataset) == [0, 1, 2, 3]
     assert len(passes) == 2
     shuffled = dataset.shuffle(4, seed=1)
@@ -372,7 +372,7 @@ def test_cache_runs_the_source_once() -> None:
     assert len(passes) == 2
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_options_merge() -> None:
 
 
 def test_optionals_of_values_and_of_none() -> None:
-    """What gradients of conditions keep in models that TensorFlow saved."""
+    """Optionals of gradients of conditions in models that TensorFlow saved."""
     kept = execute(lookup("OptionalFromValue"), (tf.constant(3), tf.constant(["a"])))
     assert execute(lookup("OptionalHasValue"), kept).numpy()
     shapes, types = (tf.TensorShape([]), tf.TensorShape([1])), (tf.int32, tf.string)

@@ -1,4 +1,4 @@
-"""Loops over datasets inside functions: what AutoGraph calls for `for`."""
+"""Loops over datasets inside functions: the function that AutoGraph calls for `for`."""
 
 from typing import Any
 

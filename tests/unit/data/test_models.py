@@ -1,4 +1,4 @@
-"""Every transformation against what it does to a Python list."""
+"""Every transformation against the same operation on a Python list."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ class OneByOne(Stage):
 
 
 class InBlocks(Stage):
-    """Hides that a source has rows: blocks of uneven length are left."""
+    """Hides that a source has rows: only blocks of uneven length remain."""
 
     def __init__(self, source: Stage, sizes: list[int]) -> None:
         super().__init__(source.spec)
@@ -58,7 +58,7 @@ def numbers(dataset: Dataset) -> list[Any]:
 
 
 def unseen(x: Any) -> Any:
-    """x, in a way that has no form for many elements at once."""
+    """Returns x, by a function without a form for many elements."""
     return tf.reverse(tf.stack([x, x]), [0])[0]
 
 
@@ -170,7 +170,7 @@ def test_shuffling_is_a_permutation_that_a_buffer_can_make(
 ) -> None:
     order = numbers(FORMS[form](Dataset.range(count)).shuffle(size, seed))
     assert sorted(order) == list(range(count))
-    # What leaves at step k was in the buffer then.
+    # The element returned at step k was in the buffer then.
     assert all(x < k + size for k, x in enumerate(order))
 
 

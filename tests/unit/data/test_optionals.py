@@ -1,4 +1,4 @@
-"""An element, or nothing, as a value that functions take and give."""
+"""Optional elements as arguments and results of functions."""
 
 from pathlib import Path
 

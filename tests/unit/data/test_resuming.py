@@ -1,4 +1,4 @@
-"""An iterator that was saved goes on in another process, exactly where it was."""
+"""A saved iterator resumes in another process at exactly the same position."""
 
 import json
 from pathlib import Path

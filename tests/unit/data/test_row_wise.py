@@ -1,4 +1,4 @@
-"""Functions of batches that treat rows alone: several batches at once give what each gives."""
+"""Functions that treat the rows of a batch independently: joined batches give equal results."""
 
 from collections.abc import Iterator
 from pathlib import Path

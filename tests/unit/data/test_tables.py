@@ -1,4 +1,4 @@
-"""Tables made of datasets."""
+"""Lookup tables created from datasets."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The spec of a value says what it is."""
+"""Specs of values."""
 
 import numpy as np
 import pytest

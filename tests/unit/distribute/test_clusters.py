@@ -1,4 +1,4 @@
-"""Which processes there are: TF_CONFIG and resolvers are compared with what MPI says."""
+"""The processes of a job: TF_CONFIG and resolvers are compared with MPI."""
 
 import json
 import re
@@ -75,7 +75,7 @@ def test_a_resolver_is_told_the_cluster() -> None:
 
 @pytest.fixture
 def without_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
-    """mpi4py cannot be imported, and nobody has met yet."""
+    """mpi4py cannot be imported, and no process group exists yet."""
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setattr(starting._started, "processes", None)
 
@@ -131,7 +131,7 @@ def test_sizes_of_pieces(rank: int, sizes: list[int]) -> None:
 
 
 class Alone:
-    """A process of a job whose other processes have as much as it has."""
+    """A process of a job whose other processes have the same amount of data."""
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
@@ -152,7 +152,7 @@ def shares(dataset: Any, size: int) -> list[Any]:
 
 
 def test_pieces_of_each_batch() -> None:
-    # As TensorFlow 2.21 shares them out: tests/golden/workers.
+    # As distributed by TensorFlow 2.21: tests/golden/workers.
     rows = tf.data.Dataset.range(10).batch(4)
     assert shares(rows, 2) == [[[0, 1], [4, 5], [8]], [[2, 3], [6, 7], [9]]]
     assert shares(rows, 3) == [[[0, 1], [4, 5], [8]], [[2, 3], [6, 7], [9]], [[], [], []]]

@@ -34,7 +34,7 @@ def read(strategy: Any, distributed: Any) -> list[Any]:
 def test_batches_are_cut_in_pieces(strategy: Any, dataset: Any, expected: Any) -> None:
     distributed = strategy.experimental_distribute_dataset(dataset)
     assert read(strategy, distributed) == expected
-    assert read(strategy, distributed) == expected  # a pass begins anew
+    assert read(strategy, distributed) == expected  # a new pass starts
 
 
 def test_shapes_of_pieces_are_known_where_all_are_equal(strategy: Any) -> None:

@@ -1,4 +1,4 @@
-"""Replicas: what they know of themselves, how they meet, and what is refused."""
+"""Replicas: their context, their synchronisation, and refusals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_an_error_of_a_replica_is_that_of_the_run(strategy: Any) -> None:
 
     with pytest.raises(KeyError, match="of one"):
         strategy.run(step)
-    assert float(strategy.reduce("SUM", strategy.run(number), axis=None)) == 3  # and it goes on
+    assert float(strategy.reduce("SUM", strategy.run(number), axis=None)) == 3  # and it continues
 
 
 def test_replicas_that_do_not_meet_are_told(strategy: Any) -> None:
@@ -249,7 +249,7 @@ def test_gradients_of_replicas_add_up_to_those_of_the_whole_batch(strategy: Any)
 def test_files_have_what_functions_do_outside_of_replicas_on_one_copy(
     strategy: Any, tmp_path: Path
 ) -> None:
-    """TensorFlow traces again when it saves: its numbers are these."""
+    """TensorFlow retraces when it saves: these are its numbers."""
 
     class Drawing(tf.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Keras under a strategy gives what it gives without one, where the mathematics says so."""
+"""Keras under a strategy gives the same results as without one, where these should be equal."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_saved_under_a_strategy_and_loaded_without(strategy: Any, tmp_path: Path
     expected = mirrored.predict(X, verbose=0)
     loaded = keras.models.load_model(str(tmp_path / "m.keras"))
     assert not hasattr(loaded.weights[0], "values"), "one copy"
-    # A copy for each half of a batch is another order of sums.
+    # A replica for each half of a batch sums in another order.
     np.testing.assert_allclose(loaded.predict(X, verbose=0), expected, rtol=1e-5, atol=1e-6)
     served = tf.saved_model.load(str(tmp_path / "m"))
     np.testing.assert_allclose(served(X).numpy(), expected, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Variables of a strategy: copies, what is made of assignments, files, and creators.
+"""Variables of a strategy: copies, aggregation of assignments, files, and creators.
 
 The numbers are TensorFlow's; `tests/interop/test_strategies.py` compares many more with it.
 """

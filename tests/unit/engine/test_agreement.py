@@ -1,4 +1,4 @@
-"""What agrees with a plan's result, and what does not."""
+"""Results that agree with a plan's, and results that do not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_difference_within_the_bound_of_its_row_agrees_and_one_beyond_does_not
         moved = array.astype(np.float64)
         moved[place] += factor * bound
         moved = moved.astype(np.float32)
-        # Where float32 has no number in between, nothing was moved, or by more.
+        # If float32 has no number in between, the value moved not at all, or by more.
         apart = abs(float(moved[place]) - float(array[place]))
         if (apart <= 0.5 * bound) if agrees else (apart >= 2 * bound):
             assert (difference([array], [moved]) is None) is agrees

@@ -1,4 +1,4 @@
-"""How much memory a process has, on systems without /proc, as far as another one can show it."""
+"""A process's memory on systems without /proc, as far as another system can test it."""
 
 import ctypes
 import sys
@@ -33,7 +33,7 @@ def test_the_largest_size_is_in_bytes_on_macos_and_in_kibibytes_elsewhere(
 def test_windows_says_what_it_promised(
     monkeypatch: pytest.MonkeyPatch, answers: int, held: int
 ) -> None:
-    # Windows' header: two numbers of 32 bits, then eight of the size of a pointer.
+    # Windows' header: two 32-bit numbers, then eight of pointer size.
     size, at = 8 + 8 * ctypes.sizeof(ctypes.c_size_t), 8 + 6 * ctypes.sizeof(ctypes.c_size_t)
 
     def get_process_memory_info(process: ctypes.c_void_p, counters: object, room: int) -> int:

@@ -1,4 +1,4 @@
-"""`PINNACE_CHECK=1`: each call is compared, and gives the plan's results; faults are told once."""
+"""`PINNACE_CHECK=1`: each call is compared and returns the plan's results; faults are logged."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from pinnace.engine.codegen.walks import Function
 
-# Text that right statements contain, and what makes them wrong; the others are programs of one
-# kernel, and a network.
+# Text in correct statements, and its replacement that makes them wrong; the others are programs of
+# one kernel, and a network.
 TAMPERED: dict[str, tuple[str, str]] = {
     "small": ("T(0.5)", "T(0.75)"),
     "loop": ("np.float32(0.5)", "np.float32(0.25)"),
 }
-# What the log calls it.
+# Its name in the log.
 REJECTED = {kind: kind for kind in PROGRAMS} | {
     "small": "small plan",
     "network": "region",
@@ -40,7 +40,7 @@ REJECTED = {kind: kind for kind in PROGRAMS} | {
 }
 
 
-# Where what answers wrongly from the tenth call on is called.
+# Where the code is called that gives wrong results from the tenth call on.
 WRONG: dict[str, tuple[Any, str]] = {
     "region": (fused.Fused, "__call__"),
     "small": (small_plans.SmallPlan, "run"),
@@ -50,14 +50,14 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.fixture(autouse=True)
 def _checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call is compared, and each test counts for itself."""
+    """Compare each call, and count separately for each test."""
     monkeypatch.setattr(config.settings, "check", True)
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(rejections, "_record", rejections._Record())
 
 
 def plain(program: Callable[..., Any], *given: Any) -> Any:
-    """What the plan gives."""
+    """The plan's result."""
     config.set_tier("plan")
     found = tf.function(program)(*given).numpy()
     config.set_tier("auto")
@@ -66,7 +66,7 @@ def plain(program: Callable[..., Any], *given: Any) -> Any:
 
 @pytest.fixture
 def tampered(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]:
-    """Makes every table wrong that has a statement with a text in it; what it says instead."""
+    """Make every table wrong that has a statement with this text; returns the replacement."""
 
     def tamper(right: str, wrong: str) -> list[str]:
         texts: list[str] = []
@@ -87,7 +87,7 @@ def tampered(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], list[str]]
 
 @pytest.fixture
 def wrong_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last number of each result of a network is another one."""
+    """Change the last number of each result of a network."""
     call = Network.__call__
 
     def wrong(self: Any, inputs: Any, outs: Any) -> Any:
@@ -155,7 +155,7 @@ def test_numbers_that_a_kernel_does_not_write_are_noticed(
 
 
 def test_a_long_loop_is_compared_beyond_its_first_turns(tampered: Any) -> None:
-    """A kernel that goes wrong after a thousand turns: the plan runs all of them again."""
+    """A kernel that fails after a thousand iterations: the plan runs all of them again."""
 
     def late(n: Any) -> Any:
         return tf.while_loop(
@@ -173,7 +173,7 @@ def test_a_long_loop_is_compared_beyond_its_first_turns(tampered: Any) -> None:
 
 
 def test_what_is_ill_conditioned_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The norm of rows of nearly equal numbers keeps none of its digits, compiled or not."""
+    """The norm of rows of almost equal numbers loses all digits, compiled or not."""
     compared: list[Any] = []
     check = checking.RegionCheck.__call__
 
@@ -235,7 +235,7 @@ def test_shapes_that_change_in_a_loop_are_each_compared(monkeypatch: pytest.Monk
 
 
 def test_a_part_that_reads_variables_can_be_run_by_itself() -> None:
-    """What inputs one ulp off lead to is asked of it."""
+    """The part is run with inputs changed by one ulp."""
     weights = tf.Variable(normal(512, 8))
     function = tf.function(lambda x: tf.nn.relu(tf.matmul(x, weights))).get_concrete_function(
         tf.TensorSpec([None, 512])
@@ -251,7 +251,7 @@ def test_a_part_that_reads_variables_can_be_run_by_itself() -> None:
 
 
 def moved(made: Any) -> Any:
-    """Wrong numbers in place of right ones."""
+    """Replace right numbers by wrong ones."""
     if isinstance(made, loops.Advance):
         state = [made.values[0], *(np.asarray(one + 1, one.dtype) for one in made.values[1:])]
         return made._replace(values=tuple(state))

@@ -1,4 +1,4 @@
-"""Conditions that are known, decided before a program is run or written."""
+"""Constant conditions, decided before a program is run or written."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def ops(graph: Graph) -> set[str]:
 
 
 def chosen(condition: Any) -> Any:
-    """A condition in a condition, as a model of version 1 has for training."""
+    """A nested condition, as in a model of version 1 for training."""
 
     def program(x: tf.Tensor) -> Any:
         training = tf.raw_ops.PlaceholderWithDefault(input=condition, shape=())

@@ -1,4 +1,4 @@
-"""Early calls run what later ones run."""
+"""Early calls run the same form as later ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def step_of(weights: Any) -> Callable[[Any, Any], Any]:
-    """A training step that gives the loss, and leaves the weights as they are told."""
+    """A training step that returns the loss, and leaves the weights unchanged on request."""
 
     @tf.function
     def step(x: Any, y: Any) -> Any:

@@ -1,7 +1,7 @@
-"""A cache folder that somebody else, or another day, has left: it never hurts.
+"""A cache folder left by another user or an earlier run: it never does harm.
 
-Each process is a fresh one, in which a small plan is wrong: its graph is to be kept for a report.
-It writes what it answered to stdout, and one line about the graph to stderr.
+Each process is a new one, in which a small plan is wrong: its graph is kept for a report. It writes
+its result to stdout, and one line about the graph to stderr.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OTHER_VERSION = """
 from pinnace.framework import versions
 versions.VERSION = "0.0.1"
 """
-# The superuser may write anywhere, until its capabilities are gone.
+# The superuser may write anywhere, until it drops its capabilities.
 PLAIN_USER = """
 import ctypes, os
 if os.geteuid() == 0:
@@ -56,7 +56,7 @@ NOT_KEPT = "(there is no cache folder to keep the graph)"
 
 @pytest.fixture
 def cache() -> Iterator[Path]:
-    """A folder that other users may reach."""
+    """A folder that other users can access."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -64,7 +64,7 @@ def cache() -> Iterator[Path]:
 
 
 def process(cache: Path | str, before: str = "") -> str:
-    """The line that the program says after this code; its answers are the plan's."""
+    """The line that the program prints after this code; its results are the plan's."""
     settings = {"PINNACE_CACHE": str(cache), "PINNACE_TIER": "auto", "PINNACE_CHECK": "1"}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -92,7 +92,7 @@ def process(cache: Path | str, before: str = "") -> str:
 
 
 def kept(line: str) -> Path:
-    """The file that a line tells of: all of the graph is in it."""
+    """The file that a line names: it contains the whole graph."""
     path = Path(line.split(" and send ")[1])
     text = path.read_text()
     assert "small plan: " in text
@@ -108,7 +108,7 @@ def test_it_is_kept_once(cache: Path) -> None:
 
 
 def test_another_version_wrote(cache: Path) -> None:
-    """What version 0.1 kept there is neither read nor touched."""
+    """Files of version 0.1 are neither read nor changed."""
     old = cache / "kernels" / "of another version.kernel"
     old.parent.mkdir()
     old.write_bytes(b"machine code")
@@ -171,7 +171,7 @@ def test_there_is_no_folder() -> None:
 
 @pytest.mark.parametrize("bytes_left", [0, 500])
 def test_the_disk_is_full(bytes_left: int, cache: Path) -> None:
-    """Files may be no longer than this: nothing is left of what did not fit."""
+    """File sizes are limited: no partial file is left."""
     limit = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({bytes_left}, {bytes_left}))\n"
     for _ in range(2):
         assert NOT_KEPT in process(cache, f"{NO_SPACE}{limit}")

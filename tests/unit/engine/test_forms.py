@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.tiers import Prepared
 
-# What a call runs.
+# The form that a call runs.
 PLAN, WORKSPACE, REGIONS, SMALL = "plan", "workspace", "regions", "small plan"
 
 
@@ -38,7 +38,7 @@ def _auto(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def leases(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What each call ran."""
+    """The forms that calls ran."""
     found: list[str] = []
     lease = tiers.Tiers.lease
 
@@ -53,7 +53,7 @@ def leases(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often there was a search."""
+    """The number of searches."""
     found: Counter[str] = Counter()
 
     def counted(owner: Any, name: str, told: str) -> None:
@@ -86,11 +86,11 @@ def prepared_of(function: Any, *arguments: Any) -> Prepared:
 
 
 def mixed(x: Any) -> Any:
-    """A network, and a cluster behind what neither takes."""
+    """A network, and a cluster after a step that is in neither."""
     return tf.sort(network(x)), tf.tanh(tf.cumsum(x) * 2.5) * x
 
 
-# The program, its arguments, what calls run, and how it was searched for.
+# The program, its arguments, the form that calls run, and the search for it.
 FORMS: dict[str, tuple[Callable[..., Any], list[Any], str, dict[str, int]]] = {
     "clusters": (region, [normal(64, 512)], REGIONS, {"searches": 1, "small searches": 1}),
     "network": (network, [whole(256, 128)], REGIONS, {"searches": 1}),
@@ -146,7 +146,7 @@ def test_the_thousandth_call_gives_the_bits_of_the_first(kind: str) -> None:
 
 
 def test_weights_that_change_between_the_first_calls_are_inputs(counts: Counter[str]) -> None:
-    """As in a step whose gradients are applied outside of it."""
+    """As in a step whose gradients are applied outside."""
     first, second = tf.Variable(whole(128, 128)), tf.Variable(WEIGHTS)
 
     @tf.function
@@ -179,7 +179,7 @@ def test_weights_that_change_later_are_prepared_again(counts: Counter[str]) -> N
 
 
 def test_a_plan_that_runs_while_its_form_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a recursive function may, of which a loop's recorded iteration is part."""
+    """As with a recursive function that is part of a loop's recorded iteration."""
     x = tf.constant(normal(64, 512))
     function = tf.function(region)
     inner: list[Any] = []
@@ -223,13 +223,13 @@ def test_runs_that_are_not_repeated_get_no_form(leases: list[str]) -> None:
         once = function(x).numpy()
     found = function(x).numpy()
     assert leases == [PLAN, REGIONS]
-    with not_repeated():  # there is one by now
+    with not_repeated():  # one exists by now
         np.testing.assert_array_equal(function(x).numpy(), found)
     np.testing.assert_allclose(once, found, rtol=1e-5, atol=1e-5)
 
 
 def test_a_region_with_a_loop() -> None:
-    """A recurrence behind convolutions, which no table of the whole plan takes."""
+    """A recurrence after convolutions, which cannot be in a table of the whole plan."""
     layers = tf.keras.layers
     tf.random.set_seed(3)
     model = tf.keras.Sequential(
@@ -263,7 +263,7 @@ def test_a_plan_with_a_network_has_clusters_too() -> None:
 
 
 class Held:
-    """A function that stops until it is let go on, in the thread that called it first."""
+    """A function that blocks until it is released, in the thread that called it first."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
         self.begun, self.may_go_on = threading.Event(), threading.Event()
@@ -335,7 +335,7 @@ def test_a_search_that_raises_leaves_the_plan(
     for _ in range(8):
         for one, other in zip(tf.nest.flatten(function(*arguments)), wanted, strict=True):
             np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-5)
-    if not is_small:  # a plan that is no table may have regions
+    if not is_small:  # a plan that is not a table may have regions
         assert set(leases) <= {PLAN, WORKSPACE}
     assert [one.kind for one in rejections.rejected()] == ["search"]
 

@@ -1,4 +1,4 @@
-"""Loops that write into a large array: nobody else sees it, and it is not copied each time."""
+"""Loops that write into a large array: no other reader sees it, and it is not copied each time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UPDATES = {"window": by_window, "index": by_index, "sum": by_sum}
 
 
 def written(x: Any, write: Callable[..., Any]) -> Any:
-    """Each row from the one before: a row that was overwritten too early would show."""
+    """Each row depends on the previous one, so that overwriting a row too early is detected."""
 
     def body(i: Any, x: Any) -> Any:
         return i + 1, write(x, i, x[i - 1] * 0.5 + tf.cast(i, tf.float32))
@@ -107,7 +107,7 @@ def test_what_nobody_else_has_is_written_into(kind: str) -> None:
 
 
 def test_an_iteration_may_still_need_what_was_there_before() -> None:
-    """It is read after the write, kept as a loop variable, seen through a view, and collected."""
+    """The old value is read after the write, is a loop variable, has a view, and is collected."""
 
     def body(i: Any, x: Any, old: Any, view: Any, total: Any, all_of: Any) -> Any:
         row = tf.fill([WIDTH], tf.cast(i, tf.float32))
@@ -206,7 +206,7 @@ def test_an_error_leaves_the_callers_arrays_as_they_were() -> None:
 
 
 def test_an_iteration_that_has_written_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config.settings, "tier", "auto")  # others raise such errors
+    monkeypatch.setattr(config.settings, "tier", "auto")  # other code raises such errors, too
     function = tf.function(lambda x: written(x, by_window))
     body = body_of(function, tf.constant(drawn()))
     given = [np.array(1, np.int32), drawn()]

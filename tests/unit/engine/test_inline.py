@@ -1,4 +1,4 @@
-"""Calls are inlined within a budget; what is left as calls runs, and ends when it is told to."""
+"""Calls are inlined within a budget; the remaining calls run, and stop on request."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_calls_itself_over_and_over_stays_calls_and_gives_the_same(
     assert nodes_of(kept) < 256
     assert any(node.op.name == "PartitionedCall" for node in inline(kept, keep=True).nodes)
     (found,) = plan_of(kept)([ONE])
-    # What is called over and over may be one kernel soon, which rounds tanh in another way.
+    # A function that is called repeatedly may become one kernel, which rounds tanh differently.
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Constants that loops hand on are constants of their bodies, and nothing else changes."""
+"""Loop-invariant constants become constants of loop bodies, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels write all memory of their own before they read it: filled with NaN it changes no bit."""
+"""Kernels write all their memory before they read it: filling it with NaN changes no bit."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("numba")
 
 _EMPTY = "np.empty("
-# Kernels that take memory themselves.
+# Kernels that allocate memory themselves.
 NAMES = [name for name in general.names() if _EMPTY in general.text(name)]
 
 
 def filled(text: str) -> str:
-    """The same kernel, whose new arrays are of NaN, or of a number that no step makes."""
+    """The same kernel, with new arrays filled with NaN, or with a number that no step produces."""
     text = re.sub(r"np\.empty\((.+?), np\.float32\)", r"np.full(\1, np.float32(np.nan))", text)
     return re.sub(
         r"np\.empty\((.+?), np\.int64\)", r"np.full(\1, np.int64(-0x5555555555555556))", text
@@ -68,7 +68,7 @@ def norms() -> Iterator[Any]:
 
 
 def limits() -> Iterator[Any]:
-    """Gradients of the largest and the smallest number, of which there are several."""
+    """Gradients of the maximum and the minimum, with ties."""
     x = tf.constant(np.random.default_rng(4).integers(-3, 3, (40, 9, 70)).astype(np.float32))
     for axis in (1, 2):
         for reduce in (tf.reduce_max, tf.reduce_min):
@@ -85,7 +85,7 @@ def limits() -> Iterator[Any]:
 
 
 def pools() -> Iterator[Any]:
-    """Max pooling of images and volumes, windows side by side and overlapping, with gradients."""
+    """Max pooling of images and volumes, adjacent and overlapping windows, with gradients."""
     image, volume = tf.constant(normal(5, 2, 16, 16, 19)), tf.constant(normal(6, 2, 8, 8, 8, 19))
     for size, step in ((2, 2), (3, 2), (3, 1)):
         for pool, x in ((tf.nn.max_pool2d, image), (tf.nn.max_pool3d, volume)):
@@ -97,7 +97,7 @@ def pools() -> Iterator[Any]:
 
 
 def convolutions() -> Iterator[Any]:
-    """By Winograd's tiles, with gradients."""
+    """Convolutions by Winograd's tiles, with gradients."""
     x, filters = tf.constant(normal(7, 2, 14, 14, 16)), tf.constant(normal(8, 3, 3, 16, 37))
     with tf.GradientTape() as tape:
         tape.watch([x, filters])
@@ -113,7 +113,7 @@ def forests(sizes: list[int]) -> Iterator[Any]:
 
 
 def statements() -> Iterator[Any]:
-    """Small plans and loops; products of more rows than are taken at once."""
+    """Small plans and loops; products with more rows than are processed at once."""
     for program, given in DRAWN:
         yield tf.function(program)(*given)
     x, w = tf.constant(normal(9, 37, 21)), tf.constant(normal(10, 21, 21) / 8)

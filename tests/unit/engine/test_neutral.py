@@ -1,4 +1,4 @@
-"""Sums with zeros, products with ones and first powers are left out, and nothing else."""
+"""Sums with zeros, products with ones and first powers are removed, and nothing else."""
 
 from collections import Counter
 from typing import Any

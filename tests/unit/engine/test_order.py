@@ -1,4 +1,4 @@
-"""Passes keep the order of effects, also where what carries it is folded away or inlined."""
+"""Passes keep the order of side effects, also if nodes that carry it are folded or inlined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinnace.ops.registry import lookup
 
 
 class _Program:
-    """A graph over one variable: its handle, and nodes in whatever order controls leave them."""
+    """A graph with one variable: its handle, and nodes in any order that controls permit."""
 
     def __init__(self) -> None:
         self.variable = tf.Variable(1.0)
@@ -51,7 +51,7 @@ class _Program:
 @pytest.mark.parametrize("between", ["Identity", "IdentityN", "Const", "Neg", "call", "two"])
 def test_a_read_waits_for_an_assignment_through_what_computes_nothing(between: str) -> None:
     program = _Program()
-    # Added before the assignment that it waits for: only the controls tell the order.
+    # Added before the assignment for which it waits: only control inputs determine the order.
     number = program.constant(5.0)
     assign = program.assign(number)
     graph = program.graph

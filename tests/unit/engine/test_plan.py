@@ -1,4 +1,4 @@
-"""Plans: shared by threads, in workspaces that nobody outside ever sees."""
+"""Plans: shared by threads, in workspaces that are never visible outside."""
 
 import threading
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.graph.graph import GraphBuilder
 
-N = 144  # more numbers than one kernel takes
+N = 144  # more numbers than one kernel accepts
 
 
 @pytest.fixture(autouse=True)
 def _by_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No machine code, which runs early: memory shows in what the plan gives."""
+    """No machine code, which would run first: memory is tested by the plan's results."""
     monkeypatch.setattr(tiers, "is_compiling", lambda: False)
 
 
@@ -30,7 +30,7 @@ def chain(x: tf.Tensor) -> tf.Tensor:
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """The same in NumPy, in the same order of operations and so bit for bit."""
+    """The same in NumPy, in the same order of operations, and so equal bit for bit."""
     for _ in range(6):
         x = (x * np.float32(1.5) + np.float32(1.0)) - x * np.float32(0.5)
     return x

@@ -1,4 +1,4 @@
-"""Every number of an answer was written for it: in memory filled with NaN answers are the same."""
+"""Every number of a result was written for it: memory filled with NaN changes no result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _restored() -> Iterator[None]:
 
 
 def model_of(kind: str) -> tuple[Any, Any]:
-    """A model of each kind that regions are made for, and inputs."""
+    """A model of each kind that has regions, and inputs."""
     layers = keras.layers
     tf.random.set_seed(3)
     if kind == "dense":
@@ -76,7 +76,7 @@ def test_answers_are_the_same_in_filled_memory(kind: str, tier: Any) -> None:
     function = tf.function(program)
     assert isinstance(plan_of(function.get_concrete_function(*given).graph).tiers, PoisonedTiers)
     for _ in range(4):
-        # Float32 in another order; a NaN would differ from anything.
+        # Float32 in another order; NaN would differ from everything.
         np.testing.assert_allclose(function(*given).numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -108,7 +108,7 @@ def test_a_training_step_is_the_same_in_filled_memory() -> None:
 
 
 def test_memory_that_a_region_does_not_write_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The switch finds what it is for: a region that leaves its last row unwritten."""
+    """The switch finds such faults: a region that leaves its last row unwritten."""
     run = Fused._run
 
     def short(self: Any, operands: Any, start: int, stop: int, *columns: int) -> None:

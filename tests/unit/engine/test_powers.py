@@ -1,4 +1,4 @@
-"""Powers with a constant exponent: products and roots, and the numbers that a power has."""
+"""Powers with a constant exponent: products and roots, with the results of a power."""
 
 from collections import Counter
 from typing import Any
@@ -24,7 +24,7 @@ OPS = {
     3.0: ["Square", "Mul"],
     4.0: ["Square", "Square"],
 }
-# What TensorFlow's functions give where it is not the limit of a power: the root's answer.
+# TensorFlow's results where they are not the limit of a power: those of the root.
 ROOTS = {
     (0.5, -np.inf): np.nan,
     (0.5, -0.0): -0.0,
@@ -38,7 +38,7 @@ def function_of(exponent: Any, spec: TensorSpec) -> Any:
 
 
 def kinds(function: Any) -> Counter[str]:
-    """The ops that are left, without arguments and constants."""
+    """The remaining ops, without arguments and constants."""
     graph = multiplied(fold(inline(function.graph)))
     names = Counter(node.op.name for node in ordered(graph))
     return Counter({name: n for name, n in names.items() if name not in {"Placeholder", "Const"}})
@@ -58,7 +58,7 @@ def test_a_small_exponent_is_products_and_roots(exponent: float, dtype: Any) -> 
     found = function(tf.constant(x)).numpy()
     assert found.dtype == dtype
     with np.errstate(all="ignore"):
-        # Not by one number: NumPy has ways of its own for that.
+        # Not a scalar exponent, for which NumPy has special cases.
         wanted = np.power(x.astype(np.longdouble), np.full(x.shape, exponent, np.longdouble))
         wanted = wanted.astype(dtype)
     for place, number in enumerate(x):

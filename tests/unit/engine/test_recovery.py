@@ -1,7 +1,7 @@
-"""What fast code raises reaches no caller: the plan answers, then and for good, and one line tells.
+"""Errors of fast code reach no caller: the plan takes over, permanently, with one log line.
 
-Faults are put into every form in turn, also beside effects, which happen once. The reference is the
-same function run by the plan.
+Faults are injected into every form in turn, also beside side effects, which happen once. The
+reference is the same function run by the plan.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ FAULTS = [
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each test counts for itself."""
+    """Count separately for each test."""
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(config.settings, "cache", tmp_path / "cache")
     monkeypatch.setattr(rejections, "_record", rejections._Record())
 
 
 class Fault:
-    """A method that raises once it is told to; how often it did."""
+    """A method that raises on request, and counts how often."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
         self.error: Exception | None = None
@@ -75,7 +75,7 @@ def by_plan(function: Callable[..., Any], given: list[Any]) -> Any:
     return found
 
 
-# What runs a program once it is hot.
+# The code that runs a hot program.
 FORMS: dict[str, tuple[str, Any, str]] = {
     "region": ("region", Fused, "__call__"),
     "network": ("network", Network, "__call__"),
@@ -107,7 +107,7 @@ def test_the_plan_answers_for_good(
             np.testing.assert_array_equal(function(*given).numpy(), wanted)
     fault.error = None
     if isinstance(error, errors.OpError) and form in {"loop", "recurrence"}:
-        assert fault.count >= 4  # it may be the caller's: nobody is told, and each call is asked
+        assert fault.count >= 4  # perhaps the caller's: not logged, each call tries again
         return
     np.testing.assert_array_equal(function(*given).numpy(), wanted)
     assert fault.count == 1
@@ -158,7 +158,7 @@ def test_other_shapes_go_by_the_plan_as_well(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Stateful:
-    """Effects before a region, behind it, and between its steps' inputs."""
+    """Side effects before a region, after it, and between its steps' inputs."""
 
     def __init__(self) -> None:
         self.count = tf.Variable(0.0)
@@ -209,7 +209,7 @@ def test_effects_happen_once(error: Exception, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_value_that_the_source_does_not_have_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where a region ran too late: its result was wanted before."""
+    """As if a region ran too late: its result was needed before."""
     compiled = layout.Layout._compiled
     broken = []
 
@@ -251,7 +251,7 @@ def test_a_value_that_the_source_does_not_have_is_made(monkeypatch: pytest.Monke
 def test_the_callers_errors_are_the_callers(
     is_large: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An index out of range: as by the plan, in every call, and good calls stay as fast."""
+    """An index out of range: the plan's error in every call, and valid calls stay as fast."""
     table = tf.constant(normal(8, 512))
 
     @tf.function(

@@ -1,4 +1,4 @@
-"""Places go to the shapes that are used; odd ones do not keep them from others for good."""
+"""Slots go to the shapes that are used; rare shapes do not keep them forever."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Place:
 
 
 class Pool:
-    """What a plan does with shares."""
+    """A plan's use of shares."""
 
     def __init__(self, places: int) -> None:
         self.held: dict[Any, Place | None] = {}
@@ -33,7 +33,7 @@ class Pool:
         self.admitted = 0
 
     def ask(self, key: Any) -> bool:
-        """Whether a key has a place."""
+        """Whether a key has a slot."""
         place = self.held.get(key)
         uses = 0 if place is not None else self.shares.admit(key)
         if uses:

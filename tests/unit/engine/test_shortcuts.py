@@ -1,4 +1,4 @@
-"""What is joined and taken apart again: the parts themselves, and the same numbers."""
+"""Values that are joined and split again: the parts themselves, with the same numbers."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,13 +20,13 @@ RNG = np.random.default_rng(4)
 
 
 def kinds(function: Any) -> Counter[str]:
-    """The ops that are left."""
+    """The remaining ops."""
     graph = shortened(fold(inline(function.graph)))
     return Counter(node.op.name for node in ordered(graph))
 
 
 def decoded(cache: Any, new: Any) -> Any:
-    """As a decoder of transformers keeps keys and values."""
+    """As a transformer's decoder keeps keys and values."""
     keys, values = tf.unstack(cache)
     keys, values = tf.concat([keys, new], 1), tf.concat([values, new * 2.0], 1)
     both = tf.stack([keys, values])
@@ -36,7 +36,7 @@ def decoded(cache: Any, new: Any) -> Any:
 def test_a_cache_that_is_appended_to_is_taken_as_it_was() -> None:
     function = tf.function(decoded).get_concrete_function(CACHE, NEW)
     left = kinds(function)
-    # Of the two stacks the new part's is left, and no slice.
+    # Only the new part's stack remains, and no slice.
     assert left["Pack"] == 1
     assert "StridedSlice" not in left
     cache, new = (RNG.standard_normal(spec.shape).astype("f4") for spec in (CACHE, NEW))
@@ -47,7 +47,7 @@ def test_a_cache_that_is_appended_to_is_taken_as_it_was() -> None:
 
 
 def test_what_is_given_back_is_nobody_elses() -> None:
-    """The shortcut leads to an argument: it is copied where it leaves the program."""
+    """The shortcut leads to an argument, which is copied when it is returned."""
     function = tf.function(decoded).get_concrete_function(CACHE, NEW)
     cache, new = (RNG.standard_normal(spec.shape).astype("f4") for spec in (CACHE, NEW))
     given = tf.constant(cache)
@@ -92,7 +92,7 @@ def test_a_pack_of_one_multiplies_as_a_batch_of_one() -> None:
     np.testing.assert_allclose(function(tf.constant(x)).numpy(), x @ table.numpy().T, rtol=1e-5)
 
 
-# Programs in which nothing, or only some, may be left out: the function, and what it is in NumPy.
+# Programs in which nothing or only some steps may be removed: the function, and its NumPy form.
 
 
 def joined(*parts: Any, axis: int = 1) -> Any:

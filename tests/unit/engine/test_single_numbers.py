@@ -1,6 +1,7 @@
-"""A scalar argument that arrives as a number of NumPy, which is no array, in every compiled form.
+"""A scalar argument as a NumPy scalar, which is not an array, in every compiled form.
 
-Datasets and kernels give such numbers: `array[3]`, `array.sum()`. Wanted is what the plan gives.
+Datasets and kernels return such scalars: `array[3]`, `array.sum()`. The plan's results are
+expected.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def window(first: Any, rows: Any, factor: Any) -> Any:
-    """As `timeseries_dataset_from_array` makes the places of a batch."""
+    """As `timeseries_dataset_from_array` computes the indices of a batch."""
     last = tf.minimum(first * 8 + 8, 100)
     return tf.range(8) * 2 + rows * first + last, tf.cast(last, tf.float32) * factor + 1.0
 
@@ -47,7 +48,7 @@ def decayed(first: Any, rows: Any, factor: Any) -> Any:
 
 
 def layered(first: Any, rows: Any, factor: Any) -> Any:
-    """Products with weights, of which one is scaled by an argument."""
+    """Products with weights, one of which is scaled by an argument."""
     weights = tf.constant(np.random.default_rng(1).standard_normal((512, 64)), tf.float32)
     large = tf.tile(tf.cast(rows, tf.float32)[:, None], [4, 512]) / 512.0
     x = tf.nn.relu(tf.matmul(large, weights) * factor)

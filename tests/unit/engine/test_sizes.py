@@ -1,4 +1,4 @@
-"""What arguments' shapes determine is computed once for them, and is what the graph says."""
+"""Values that depend on arguments' shapes only are computed once, with the graph's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run ends soon after it is told to, in machine code as in plans."""
+"""A run stops soon after a request, in machine code as in plans."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def test_a_loop_without_end_ends(
     finally:
         state.stop = None
         timer.cancel()
-    # A look every few hundredths of a second, on a machine with other work; a kernel that is being
-    # compiled in the call is waited for.
+    # The flag is polled every few hundredths of a second, on a busy machine; a kernel that is
+    # compiled in the call is awaited.
     assert ended - told[0] < (20 if tier == "compiled" else 2)

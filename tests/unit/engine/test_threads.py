@@ -1,4 +1,4 @@
-"""Threads that run one model while its forms are made and replaced get the plan's answers."""
+"""Threads that run one model while its forms are made and replaced get the plan's results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_eight_threads_get_the_answers_of_the_plan(name: str) -> None:
 def test_functions_for_two_shapes_that_are_written_at_once_call_their_own_regions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Names of regions are the plan's: one written between another's and its use took its place."""
+    """Names of regions are the plan's: one written between another's definition and use hid it."""
     monkeypatch.setattr(config.settings, "tier", "compiled")
     function = tf.function(region, input_signature=[tf.TensorSpec([None, 512], tf.float32)])
     inputs = [tf.constant(normal(64, 512)), tf.constant(normal(96, 512))]
@@ -39,7 +39,7 @@ def test_functions_for_two_shapes_that_are_written_at_once_call_their_own_region
     def slow(self: Any, *arguments: Any, **options: Any) -> Any:
         lines = body(self, *arguments, **options)
         if any("f" in line.split("=")[1][:2] for line in lines if "=" in line):
-            # Whoever is first goes on when the other has written, or cannot.
+            # The first thread continues when the other one has written, or cannot.
             if other.is_set():
                 return lines
             other.set()

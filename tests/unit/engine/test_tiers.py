@@ -26,7 +26,7 @@ def normal(*shape: int) -> Any:
 
 
 def whole(*shape: int) -> Any:
-    """Whole numbers: their products are the same in any order."""
+    """Integers: their products are the same in any order."""
     return RANDOM.integers(-3, 4, shape).astype(np.float32)
 
 
@@ -42,7 +42,7 @@ def _restored() -> Iterator[None]:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How often each kind of compiled thing ran."""
+    """The number of runs of each kind of compiled code."""
     found: dict[str, int] = {}
     kinds: dict[str, tuple[Any, str]] = {
         "region": (Fused, "__call__"),
@@ -88,7 +88,7 @@ def arrays(x: Any, n: Any) -> Any:
 
 
 def turns(x: Any, n: Any) -> Any:
-    """A loop whose body has a step that no kernel of whole loops knows."""
+    """A loop whose body has a step that kernels of whole loops do not support."""
 
     def body(i: Any, a: Any) -> Any:
         return i + 1, tf.tanh(a * 0.5 + x) * tf.sigmoid(a) + tf.cumsum(a, 0, exclusive=True) * 0.01
@@ -104,7 +104,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = 
     "recurrence": (arrays, lambda: (normal(3, 5), np.int32(5))),
     "turns": (turns, lambda: (normal(64, 512), np.int32(5))),
 }
-# What is called, and how often, in one call of the program.
+# The code that is called, and how often, in one call of the program.
 CALLED = {kind: {kind: 1} for kind in PROGRAMS} | {"turns": {"region": 5}}
 
 
@@ -118,7 +118,7 @@ def test_compiled_is_compiled_in_the_first_call(kind: str, calls: dict[str, int]
     config.set_tier("compiled")
     found = tf.function(program)(*given).numpy()
     assert calls == CALLED[kind]
-    # A few functions of float32, each within 16 units of the last place, of numbers below 64.
+    # A few float32 functions, each within 16 ulps, of numbers below 64.
     np.testing.assert_allclose(found, plain, rtol=1e-5, atol=1e-5)
 
 

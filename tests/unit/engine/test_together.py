@@ -1,4 +1,4 @@
-"""Steps of optimizers that one call makes: as one by one, and an error names the step."""
+"""Optimizer steps combined in one call: the same as one by one, and errors name the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops do not compute what nothing reads, and give everything else as before."""
+"""Loops do not compute unused values, and give all other results as before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def kept(function: Any) -> int:
-    """How many variables the loop of a function's plan has."""
+    """The number of variables of the loop in a function's plan."""
     plan = plan_of(function.get_concrete_function().graph)
     (node,) = [step.node for step in plan.steps if step.node.op.runs == "loop"]
     body, cond = (plan_of(node.attrs[name].graph) for name in ("body", "cond"))
@@ -31,7 +31,7 @@ def kept(function: Any) -> int:
 
 
 def scan(which: Any) -> Any:
-    """A function of x that takes some of what a loop gives: counter, state, rows, and a sum."""
+    """A function of x that returns some results of a loop: counter, state, rows, and a sum."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, 4])])
     def function(x: Any) -> Any:
@@ -61,7 +61,7 @@ def reference() -> tuple[Any, Any, Any, Any]:
     return 5, h, np.stack(rows), START + sum(one.sum() for one in rows)
 
 
-# What is taken -> how many variables there are: x, which the loop captures, is one of them.
+# The returned results -> the number of variables, including x, which the loop captures.
 TAKEN: dict[str, tuple[Any, int]] = {
     "all": (lambda i, h, rows, total: (i, h, rows, total), 5),
     "state": (lambda _i, h, _rows, _total: (h,), 3),

@@ -1,4 +1,4 @@
-"""Which variables something was made for: any assignment is seen, and any other variable."""
+"""Variables for which a form was made: any assignment or replacement is noticed."""
 
 import gc
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def test_new_variables_in_the_place_of_those_that_are_gone() -> None:
         assert versions.are_those_of(_handles([one]))
     del gone, one
     gc.collect()
-    for other in [_resource() for _ in range(200)]:  # some of which get their memory
+    for other in [_resource() for _ in range(200)]:  # some of which reuse their memory
         assert not any(one.are_those_of(_handles([other])) for one in made_for)
 
 

@@ -1,4 +1,4 @@
-"""Padding and dilation in convolutions: the plan computes what the ops compute one by one."""
+"""Padding and dilation in convolutions: the plan gives the same results as the single ops."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def ops_of(function: Any, x: Any) -> list[str]:
 
 
 def check(run: Any, x: Any) -> list[str]:
-    """The plan's ops; its answer is the eager one.
+    """The plan's ops; its result equals the eager one.
 
-    Sums have up to 60 terms around 1, in another order: 60 units of the last place.
+    Sums have up to 60 terms around 1, in another order: 60 ulps.
     """
     function = tf.function(run)
     for wanted, found in zip([run(tf.constant(x))], [function(tf.constant(x))], strict=True):
@@ -38,7 +38,7 @@ def test_drawn_convolutions(seed: int) -> None:
     x = random.standard_normal((2, *sizes, 3)).astype(np.float32)
     filters = random.standard_normal((*taps, 3, 5)).astype(np.float32)
     before = random.integers(0, 3, (axes, 2)).tolist()
-    # As TensorFlow does: so many more zeros that blocks fit, taken away again.
+    # As in TensorFlow: additional zeros so that blocks fit, which are removed again.
     pads = random.integers(0, 3, (axes, 2)).tolist()
     crops = []
     for axis in range(axes):
@@ -48,7 +48,7 @@ def test_drawn_convolutions(seed: int) -> None:
         crops.append([0, rest])
         reach = (taps[axis] - 1) * block[axis] + 1
         if (whole + rest - reach) < rest + 1:
-            pytest.skip("nothing is left")  # drawn too small: another seed has one
+            pytest.skip("nothing is left")  # too small: another seed has one
 
     def run(x: Any) -> Any:
         x = tf.pad(x, [[0, 0], *before, [0, 0]])
@@ -78,7 +78,7 @@ def test_padding_goes_into_the_window(stride: int, depthwise: bool) -> None:
 
 @pytest.mark.parametrize("others", ["none", "result", "relu", "valid"])
 def test_convolutions_share_what_goes_into_them(others: str) -> None:
-    """As two gates do that are dilated alike: unless anything else takes it, too."""
+    """As with two gates of equal dilation, unless there is another user."""
     random = np.random.default_rng(1)
     x = random.standard_normal((2, 12, 3)).astype(np.float32)
     first, second = random.standard_normal((2, 2, 3, 5)).astype(np.float32)
@@ -94,7 +94,7 @@ def test_convolutions_share_what_goes_into_them(others: str) -> None:
         found = tf.tanh(made[0]) * tf.sigmoid(made[1])
         if others == "relu":
             return found + tf.reduce_sum(tf.nn.relu(blocks))
-        if others == "valid":  # reads the blocks, and stays as it is
+        if others == "valid":  # reads the blocks, and stays unchanged
             return found + tf.reduce_sum(tf.nn.conv2d(expanded, first[None], 1, "SAME"))
         return found + tf.reduce_sum(padded) if others == "result" else found
 
@@ -130,13 +130,13 @@ def test_what_others_need_stays() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_gradients_of_drawn_convolutions_do_without_zeros(seed: int) -> None:
-    """As behind ZeroPadding2D, or of a causal Conv1D: neither zeros nor a part is copied."""
+    """As after ZeroPadding2D, or in a causal Conv1D: neither zeros nor slices are copied."""
     random = np.random.default_rng(seed)
     axes = int(random.integers(1, 3))
     depthwise = axes == 2 and seed % 3 == 0
     taps, steps, gaps = ([int(n) for n in random.integers(1, 4, axes)] for _ in range(3))
     if max(gaps) > 1:
-        steps = [1] * axes  # TensorFlow has no windows with both
+        steps = [1] * axes  # TensorFlow does not support both
     if depthwise:
         steps, gaps = steps[:1] * axes, gaps if max(gaps) == 1 else gaps[:1] * axes
     sizes = [int(n) for n in random.integers(7, 12, axes)]
@@ -160,7 +160,7 @@ def test_gradients_of_drawn_convolutions_do_without_zeros(seed: int) -> None:
         return tf.concat([tf.reshape(one, [-1]) for one in slopes], 0)
 
     wanted = run(tf.constant(x))
-    # Filters' slopes are sums of up to 300 products around 1, in another order.
+    # Gradients of filters are sums of up to 300 products around 1, in another order.
     tolerance = 300 * 2.0**-22
     for known in (x.shape, (None, *x.shape[1:]), (None,) * (axes + 1) + (3,)):
         function = tf.function(run, input_signature=[tf.TensorSpec(known)])

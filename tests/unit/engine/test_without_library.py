@@ -1,4 +1,4 @@
-"""Without a library for this machine programs give the plan's answers, and one line says why."""
+"""Without a library for this machine programs give the plan's results, and one line says why."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def nothing(folder: Path) -> None:
 
 
 def damaged(folder: Path) -> None:
-    """A byte of each library is another one."""
+    """Change a byte of each library."""
     for path in folder.iterdir():
         if path.name != table.FILE:
             content = bytearray(path.read_bytes())
@@ -58,14 +58,14 @@ def another_processor(folder: Path) -> None:
 REASONS = {
     "nothing": (nothing, "there is no library"),
     "damaged": (damaged, "is damaged"),
-    "another version": (another_version, "made by another pinnace"),
+    "another version": (another_version, "made by another version of pinnace"),
     "another processor": (another_processor, "needs never"),
 }
 
 
 @pytest.fixture(scope="module")
 def spoilt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The library of the installation, spoilt in each way."""
+    """The library of the installation, damaged in each way."""
     made = {}
     for name, (spoil, _) in REASONS.items():
         made[name] = tmp_path_factory.mktemp("spoilt") / "library"
@@ -78,7 +78,7 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def reason(
     request: pytest.FixtureRequest, spoilt: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """This process finds no library that it may use; what it says of that."""
+    """Make this process find no usable library; returns its message."""
     leave(spoilt[request.param], monkeypatch)
     return REASONS[request.param][1]
 
@@ -89,7 +89,7 @@ def _none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leave(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make this folder that of the library, and let the process look for it anew."""
+    """Make this folder that of the library, and let the process search again."""
     monkeypatch.setattr(reading, "INSTALLED", folder)
     monkeypatch.setattr(reading, "_looked", None)
     monkeypatch.setattr(kernels, "_functions", None)
@@ -105,7 +105,7 @@ def program_of(kind: str) -> tuple[Callable[..., Any], list[Any]]:
 
 
 def last_of(program: Callable[..., Any], given: list[Any], tier: Any, calls: int = 6) -> Any:
-    """The last of some calls in a tier: memory is reused by then."""
+    """The result of the last of some calls in a tier, when memory is reused."""
     config.set_tier(tier)
     function = tf.function(program)
     for _ in range(calls):
@@ -156,7 +156,7 @@ def test_training_is_the_plans(optimizer: str, caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.WARNING, "pinnace"):
         found = trained("auto")
     for one, other in zip(found, wanted, strict=True):
-        # The first calls may use several threads of BLAS, for as long as they are short.
+        # The first calls may use several BLAS threads while they are short.
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
     assert len(caplog.records) == 1
 
@@ -164,7 +164,7 @@ def test_training_is_the_plans(optimizer: str, caplog: pytest.LogCaptureFixture)
 def test_it_is_told_once_and_wherever_somebody_asks(
     reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the log, by `pinnace show --machine`, in a profile, and as a plan's standing."""
+    """The reason is in the log, in `show --machine`, in a profile, and in a plan's standing."""
     x, product = tf.constant(normal(64, 512)), tf.constant(whole(256, 128))
     function, other = tf.function(region), tf.function(network)
     with caplog.at_level(logging.WARNING, "pinnace"):

@@ -1,4 +1,4 @@
-"""Assignments of what was just read are left out, where nothing else changes."""
+"""Assignments of a value that was just read are removed if nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimators against the same program written by hand, in NumPy or with the tape."""
+"""Estimators against the same training written in NumPy or with a tape."""
 
 import logging
 import warnings
@@ -23,7 +23,7 @@ def batches(size=16, repeat=-1, features=lambda x: {"x": x}):
 
 
 def model_fn(features, labels, mode, params):
-    """A line; its weights begin at zero."""
+    """A linear model with weights initialised to zero."""
     dense = tf.keras.layers.Dense(1, kernel_initializer="zeros")
     y = dense(features["x"])
     if mode == ModeKeys.PREDICT:
@@ -52,7 +52,7 @@ def estimator(folder, optimizer=momentum, **config):
 
 
 def line_by_hand(steps, size=16):
-    """Kernel and bias after so many steps of momentum, in float64."""
+    """Kernel and bias after this many momentum steps, in float64."""
     w, b = np.zeros((3, 1)), np.zeros(1)
     moved_w, moved_b = np.zeros((3, 1)), np.zeros(1)
     for step in range(steps):
@@ -88,7 +88,7 @@ def test_training_is_the_formula(tmp_path) -> None:
 
 def test_training_resumes_from_the_folder(tmp_path) -> None:
     estimator(tmp_path).train(batches(), steps=8)
-    # 8 steps of 16 rows are whole passes: the next batch is the first again.
+    # 8 steps of 16 rows are complete passes: the next batch is the first one again.
     found = estimator(tmp_path).train(batches(), max_steps=20)
     check_line(found, 20)
     before = found.latest_checkpoint()
@@ -468,7 +468,7 @@ def test_there_are_no_tpus(tmp_path) -> None:
         tpu.TPUEstimator(model_fn, str(tmp_path), params={"batch_size": 4}, use_tpu=False)
 
 
-# What is refused.
+# Refusals.
 
 
 def test_specs_say_what_is_missing() -> None:

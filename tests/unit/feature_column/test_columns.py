@@ -1,4 +1,4 @@
-"""Columns by their formulas, of drawn features; the numbers of hashes are TensorFlow's."""
+"""Columns against their formulas, on random features; hashes are TensorFlow's."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_an_embedding_is_the_combination_of_its_rows(rows, combiner, weighted):
         total = sum((w * table[i] for (i, _), w in zip(row, weights, strict=True)), np.zeros(3))
         by = {"sum": 1.0, "mean": weights.sum(), "sqrtn": np.sqrt((weights**2).sum())}[combiner]
         expected[at] = total / by if row else 0
-    # One division of float32 numbers that are exact before it, and a root for sqrtn.
+    # One division of exact float32 numbers, and a square root for sqrtn.
     found = dense_features(embedding, features).numpy()
     np.testing.assert_allclose(found, expected, rtol=5e-7)
 

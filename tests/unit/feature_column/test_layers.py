@@ -1,4 +1,4 @@
-"""DenseFeatures and SequenceFeatures as layers: built, trained, written and read again."""
+"""DenseFeatures and SequenceFeatures as layers: built, trained, saved and loaded."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_the_gradient_reaches_the_rows_that_were_looked_up():
     with tf.GradientTape() as tape:
         total = tf.reduce_sum(made(X))
     gradient = tf.convert_to_tensor(tape.gradient(total, table))
-    np.testing.assert_array_equal(gradient, np.ones((2, 2)))  # "a" and "bb" stand once each
+    np.testing.assert_array_equal(gradient, np.ones((2, 2)))  # "a" and "bb" occur once each
 
 
 @pytest.mark.parametrize("suffix", ["keras", "h5"])

@@ -1,4 +1,4 @@
-"""What errors propose: the wider dtype, the name that version 2 has, what stands beside pinnace."""
+"""Suggestions in errors: the wider dtype, the name in version 2, packages beside pinnace."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""Eager ops have run when their call returns, in a block for later ones too."""
+"""Eager ops have run when their call returns, also in a block for asynchronous execution."""
 
 import pytest
 

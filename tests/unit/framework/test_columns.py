@@ -1,4 +1,4 @@
-"""Columns: text is the same bytes whatever holds it; what no tensor can hold is refused."""
+"""Columns: text has the same bytes in every container; values unfit for a tensor are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: what the environment asks for, and the switches of the process."""
+"""Settings: environment variables, and the switches of the process."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The thread's stack: who sees the next op, and under which name."""
+"""The thread's context stack: which observer sees the next op, and under which name."""
 
 from __future__ import annotations
 

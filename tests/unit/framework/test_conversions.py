@@ -1,4 +1,4 @@
-"""Classes that become tensors by functions of the user's."""
+"""User-defined conversions of classes to tensors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from pinnace.framework import conversions
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What a test registers is gone after it."""
+    """Undo the registrations of a test."""
     yield
     conversions._functions.clear()
 

@@ -1,4 +1,4 @@
-"""Python values to tensors: the dtype they get, and what cannot become a tensor."""
+"""Python values to tensors: their dtype, and values that cannot be converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Denormal numbers are zeros in our own runs, as in TensorFlow's, and nowhere else."""
+"""Denormal numbers are flushed to zero in our own runs, as in TensorFlow's, and nowhere else."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def _user_keeps_denormals() -> bool:
-    """Whether NumPy, called by a user, gives denormals and takes them for what they are."""
+    """Whether NumPy, called by a user, returns denormals and treats them as such."""
     made = np.full(5, SMALL) * np.float32(1e-10)
     taken = np.full(5, SMALLER) * np.float32(1)
     return bool((made != 0).all() and (taken != 0).all())
@@ -148,7 +148,7 @@ def test_a_large_eager_step_of_an_optimizer_is_flushed() -> None:
 
 
 def test_dense_moments_that_become_denormal_cost_no_more_than_others() -> None:
-    """Adam's moments with a gradient of zero: 1e-38 halves until it is denormal."""
+    """Adam's moments with a zero gradient: 1e-38 is halved until it is denormal."""
 
     def seconds(start: float) -> float:
         variable = tf.Variable(tf.zeros([1 << 16]))

@@ -1,4 +1,4 @@
-"""`experimental.dlpack`: capsules beside NumPy's, which TensorFlow takes and gives."""
+"""`experimental.dlpack`: capsules compared with NumPy's, as TensorFlow takes and returns them."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ DTYPES = ["bool", "int8", "uint8", "int16", "uint64", "float16", "float32", "flo
 
 
 class Holder:
-    """A capsule as NumPy takes it."""
+    """A capsule in the form for NumPy."""
 
     def __init__(self, capsule: object) -> None:
         self.capsule = capsule

@@ -1,4 +1,4 @@
-"""Element types: names and numbers, NumPy both ways, what may stand for a dtype."""
+"""Element types: names and numbers, conversion from and to NumPy, aliases of a dtype."""
 
 import copy
 import pickle
@@ -91,7 +91,7 @@ def test_python_types_and_numpys_other_names_are_understood(given: object, expec
 )
 def test_what_names_no_dtype_is_refused_with_what_was_given(given: object) -> None:
     if given is object:
-        assert as_dtype(given) is dtypes.string  # TensorFlow: object arrays hold strings
+        assert as_dtype(given) is dtypes.string  # TensorFlow: object arrays contain strings
         return
     with pytest.raises(TypeError, match="as_dtype: expected a dtype") as caught:
         as_dtype(given)

@@ -1,4 +1,4 @@
-"""Members that version 1 gave tensors and variables: what they are here, and what is refused."""
+"""Members of tensors and variables from version 1: their meaning here, and refusals."""
 
 from typing import Any
 

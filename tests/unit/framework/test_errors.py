@@ -1,4 +1,4 @@
-"""Error classes: their codes, the built-ins they refine, TensorFlow's two ways to make one."""
+"""Error classes: their codes, the built-ins that they refine, TensorFlow's two constructors."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What a message says of a missing extra works for how the package was installed."""
+"""The advice about a missing extra fits the way in which the package was installed."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from pinnace.framework.extras import install_command
 
 
 class Distribution:
-    """What `importlib.metadata` tells of an installed package."""
+    """The data of `importlib.metadata` about an installed package."""
 
     def __init__(self, origin: str | None = None, installer: str = "pip\n") -> None:
         self._files = {"direct_url.json": origin, "INSTALLER": installer}
@@ -99,13 +99,13 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_messages_name_only_what_the_project_depends_on() -> None:
-    """An extra goes through `install_command`; a package that is named is a dependency."""
+    """Extras are named through `install_command`; named packages are dependencies."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
     lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
     known = {"flatbuffers"}  # onnxruntime's
     known.add(project["name"])
-    known.add("ziglang")  # one of the C compilers that somebody may have
+    known.add("ziglang")  # one of the possible C compilers
     known |= {re.split(r"[\[<>=;! ]", line)[0].lower() for line in lines}
     named = {
         (name, word)

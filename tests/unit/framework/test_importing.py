@@ -1,4 +1,4 @@
-"""What `import pinnace` does to the process it is imported in: what `process_effects` lists."""
+"""Effects of `import pinnace` on its process: those that `process_effects` lists."""
 
 import gc
 import importlib

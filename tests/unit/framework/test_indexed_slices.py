@@ -1,4 +1,4 @@
-"""IndexedSlices: what it is, what it becomes, and who takes it."""
+"""IndexedSlices: properties, conversions, and functions that accept it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late edges: the table is complete, every entry leads somewhere and somebody uses it."""
+"""Late imports: the table is complete, and every entry exists and is used."""
 
 import ast
 import importlib
@@ -10,12 +10,12 @@ from pinnace import late
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("core", "saved_model", "serving", "deploy")
-# These are given by a name that is known at run time alone: `dtypes.cast` and its like.
+# These are resolved by a name that is known only at run time, such as `dtypes.cast`.
 BY_NAME = {"cast", "complex", "saturate_cast"}
 
 
 def uses() -> set[str]:
-    """What the library takes of `late`."""
+    """The names that the library uses from `late`."""
     return {
         node.attr
         for folder in FOLDERS

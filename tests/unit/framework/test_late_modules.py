@@ -1,4 +1,4 @@
-"""Modules that are imported when something is missed."""
+"""Modules that are imported when a name is missing."""
 
 import sys
 from pathlib import Path
@@ -21,11 +21,11 @@ def look(late: LateModules, name: str) -> ModuleType | None:
 
 @pytest.fixture
 def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LateModules:
-    """Three modules; the second one cannot be imported until there is a file `go`."""
+    """Three modules; the second one cannot be imported until the file `go` exists."""
     monkeypatch.syspath_prepend(tmp_path)
     made = LateModules()
     for name in NAMES:
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))  # to forget it in the end
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))  # to remove it in the end
         del sys.modules[name]
         (tmp_path / f"{name}.py").touch()
         made.add(name)

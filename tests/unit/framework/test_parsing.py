@@ -10,7 +10,7 @@ import pytest
 
 from pinnace.framework import parsing
 
-# A collection in the middle of a tree lets another thread in.
+# A garbage collection in the middle of parsing lets another thread run.
 PROGRAM = """
 import gc, threading, time
 from pinnace.framework import parsing

@@ -1,4 +1,4 @@
-"""Shapes: what partial knowledge means for comparing, merging, slicing and broadcasting."""
+"""Partially known shapes: comparing, merging, slicing and broadcasting."""
 
 import copy
 import math
@@ -25,7 +25,7 @@ full_dims = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 @st.composite
 def forgetting(draw: st.DrawFn, dims: tuple[int, ...]) -> Shape:
-    """A shape that `dims` is a case of."""
+    """A less specific shape that is compatible with `dims`."""
     if draw(st.booleans()) and draw(st.booleans()):
         return UNKNOWN
     return Shape([draw(st.sampled_from([n, None])) for n in dims])

@@ -1,4 +1,4 @@
-"""The dtypes of 8 bits and less by TensorFlow's names, and which are quantized."""
+"""The dtypes of at most 8 bits under TensorFlow's names, and which are quantized."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A value that is taken to be replaced: who may write into it, and what others see meanwhile."""
+"""A value that is taken for replacement: who may write into it, and what others see meanwhile."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_steps_of_several_threads_are_one_after_the_other() -> None:
 
 
 def test_the_thread_that_took_a_value_may_ask_for_it() -> None:
-    # As a handler of signals does, which runs in the middle of a step.
+    # As in a signal handler, which runs in the middle of a step.
     resource = holding(own())
     array, _ = resource.take(recycling.is_alone)
     assert resource.read() is array
@@ -184,7 +184,7 @@ def _add(resource: Resource) -> None:
 
 def _step(resource: Resource) -> None:
     array, alone = resource.take(recycling.is_alone)
-    assert not alone  # the thread has it still
+    assert not alone  # the thread still holds it
     resource.give_back(array + 2)
 
 

@@ -1,4 +1,4 @@
-"""Nests: TensorFlow's order of leaves, packing, mapping, and where structures differ."""
+"""Nested structures: TensorFlow's order of leaves, packing, mapping, and mismatches."""
 
 import collections
 import types

@@ -1,4 +1,4 @@
-"""Tensor: NumPy's numbers under Python's operators, and what a tensor refuses to be."""
+"""Tensor: operators give NumPy's numbers, and refused conversions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDER = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operat
 
 
 def small(dtype: Any, low: int = -8) -> st.SearchStrategy[Any]:
-    """Whole numbers that no operator here takes out of any of the dtypes."""
+    """Integers small enough that no operator here overflows any of the dtypes."""
     return st.integers(max(low, 0) if np.dtype(dtype).kind == "u" else low, 8)
 
 
@@ -43,7 +43,7 @@ def pairs(dtype: Any, low: int = -8) -> st.SearchStrategy[tuple[Any, Any]]:
 
 
 def assert_same(tensor: Any, wanted: Any) -> None:
-    """A tensor of exactly this dtype, shape and these values."""
+    """Assert a tensor of exactly this dtype, shape and these values."""
     assert type(tensor) is tf.Tensor
     wanted = np.asarray(wanted)
     assert tensor.dtype.numpy == wanted.dtype
@@ -246,7 +246,7 @@ def test_a_copy_of_a_tensor_is_itself() -> None:
     assert copy.deepcopy([x])[0] is x
 
 
-# What TensorFlow 2.21 prints for the same values.
+# The output of TensorFlow 2.21 for the same values.
 PRINTED = [
     (3, None, "<tf.Tensor: shape=(), dtype=int32, numpy=3>", "tf.Tensor(3, shape=(), dtype=int32)"),
     (

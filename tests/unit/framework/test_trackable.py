@@ -1,4 +1,4 @@
-"""The object graph: what becomes a child, under which name, and who finds it."""
+"""The object graph: what becomes a child, under which name, and how it is found."""
 
 import collections
 import copy
@@ -29,7 +29,7 @@ class Leaf(Trackable):
 
 
 class Value(Trackable):
-    """What counts as a variable."""
+    """A class that counts as a variable."""
 
     _is_variable = True
 

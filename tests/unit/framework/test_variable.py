@@ -1,4 +1,4 @@
-"""Variable: a value that ops replace, and who sees which value when."""
+"""Variable: a value that ops replace, and which readers see which value."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_variable_is_freed_with_its_last_reference() -> None:
     v.assign_add([1.0])
     _ = v * 2.0
     gone = weakref.ref(v)
-    gc.disable()  # no circle keeps it
+    gc.disable()  # no reference cycle keeps it alive
     try:
         del v
         assert gone() is None
@@ -297,7 +297,7 @@ def test_a_hash_is_refused_and_a_reference_is_given() -> None:
     assert v.ref().deref() is v
 
 
-# What TensorFlow 2.21 prints for the same values.
+# The output of TensorFlow 2.21 for the same values.
 @pytest.mark.parametrize(
     ("value", "shown"),
     [

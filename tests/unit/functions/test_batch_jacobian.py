@@ -1,4 +1,4 @@
-"""`GradientTape.batch_jacobian`: rows without elements, and what it refuses."""
+"""`GradientTape.batch_jacobian`: empty rows, and refusals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A function belongs to its object: it goes with it, and a copy has functions of its own."""
+"""A function belongs to its object: it is deleted with it, and a copy has separate functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pinnace as tf
 
 
 class Scaled(tf.Module):
-    """Calls Python from its graph, by a function that holds the object."""
+    """Calls Python from its graph, by a function that refers to the object."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Scaled(tf.Module):
 
 
 class Slotted:
-    """Takes no attributes beside its own."""
+    """A class that accepts no additional attributes."""
 
     __slots__ = ("__weakref__", "factor")
 

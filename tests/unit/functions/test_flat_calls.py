@@ -1,4 +1,4 @@
-"""Calls of nested tensors: the quick way finds the graph that the long way would."""
+"""Calls of nested tensors: the fast path finds the same graph as the slow one."""
 
 from __future__ import annotations
 

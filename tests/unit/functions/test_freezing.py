@@ -1,4 +1,4 @@
-"""Functions whose variables became constants."""
+"""Functions with variables converted to constants."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`function`: when it traces, what it captures, and that it computes what the Python code does."""
+"""`function`: when it traces, what it captures, and that it computes the same as Python."""
 
 import dataclasses
 import gc

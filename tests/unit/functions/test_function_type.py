@@ -1,4 +1,4 @@
-"""What a concrete function says when it is called with other values than it was traced of."""
+"""Errors of a concrete function that is called with other values than those of its trace."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Graphs read in TensorFlow's words, built by hand, imported, and made functions of."""
+"""Graphs with TensorFlow's interface: read, built by hand, imported, and turned into functions."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def dense() -> tuple[object, tf.Variable]:
 
 
 def frozen() -> v1.GraphDef:
-    """y = relu(x @ ones), as a file has it."""
+    """y = relu(x @ ones), as a GraphDef."""
     with tf.Graph().as_default() as graph:
         x = v1.placeholder(tf.float32, [None, 3], name="x")
         product = tf.matmul(x, tf.constant(np.ones([3, 2], np.float32), name="kernel"), name="mm")
@@ -128,7 +128,7 @@ def test_a_frozen_graph_becomes_a_function() -> None:
     assert both(tf.constant(x))[1] is None
     one = wrapped.prune("x:0", {"y": wrapped.graph.get_tensor_by_name("y:0")})
     np.testing.assert_array_equal(one(x=tf.constant(x))["y"], expected)
-    inside = wrapped.prune("mm:0", "y:0")  # fed in the middle
+    inside = wrapped.prune("mm:0", "y:0")  # an input in the middle of the graph
     np.testing.assert_array_equal(inside(tf.constant([[-1.0, 2.0]])), [[0, 2]])
     with pytest.raises(ValueError, match="placeholder 'x'"):
         wrapped.prune([], "y:0")

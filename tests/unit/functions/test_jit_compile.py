@@ -19,7 +19,7 @@ def chain(x: Any) -> Any:
 
 
 def scalars(x: Any) -> Any:
-    """A loop over numbers."""
+    """A loop over scalars."""
     for _ in tf.range(200):
         x = 0.5 * (x + 2.0 / x)
     return x

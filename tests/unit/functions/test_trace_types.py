@@ -1,4 +1,4 @@
-"""Objects that say their trace types: which calls share a graph, and of what it is traced."""
+"""Objects with trace types: which calls share a graph, and with which values it is traced."""
 
 import pytest
 
@@ -8,7 +8,7 @@ types = tf.types.experimental
 
 
 class Size(types.TraceType):
-    """One of a number, or of any."""
+    """A size: of one number, or of any."""
 
     def __init__(self, number):
         self.number = number

@@ -1,4 +1,4 @@
-"""`tf.types.experimental`: what functions and values are."""
+"""`tf.types.experimental`: the types of functions and values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Variables of Keras objects in functions: on the first call, once, as TensorFlow has it."""
+"""Variables of Keras objects in functions: created once, in the first call, as in TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions and graphs as messages and back, in TensorFlow's words."""
+"""Encoding and decoding of functions and graphs, in TensorFlow's format."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def traced(body: Any, *specs: str) -> ConcreteFunction:
 
 
 def through_bytes(concrete: ConcreteFunction) -> Graph:
-    """The graph after it was written and read, with all it calls."""
+    """The graph after writing and reading, with all called functions."""
     names = FunctionNames()
     messages = encode_library([concrete.graph], names)
     data = [FunctionDef.FromString(message.SerializeToString()) for message in messages]
@@ -343,7 +343,7 @@ def test_functions_of_tensorflow_are_written_as_they_were_read(name: str) -> Non
 
 
 def essence(message: FunctionDef, kept: set[str]) -> Any:
-    """What of a function has a meaning: no free-form attributes, no defaults, no nodes in vain."""
+    """The meaningful parts of a function: no free-form attributes, defaults or unused nodes."""
     signature = message.signature
     return (
         [
@@ -357,7 +357,7 @@ def essence(message: FunctionDef, kept: set[str]) -> Any:
     )
 
 
-# They only tell a device that the product is part of a gradient.
+# They only tell a device that the product belongs to a gradient.
 _HINTS = {"grad_a", "grad_b", "grad_x", "grad_y"}
 
 
@@ -381,7 +381,7 @@ def node_essence(node: NodeDef, kept: set[str]) -> Any:
         else:
             attrs[name] = value.SerializeToString(deterministic=True)
     data = [text for text in node.input if text[:1] != "^"]
-    # To wait for an argument is not to wait.
+    # A control input from an argument has no effect.
     controls = sorted(text for text in node.input if text[:1] == "^" and text[1:] in kept)
     return node.op, data, controls, sorted(attrs.items())
 

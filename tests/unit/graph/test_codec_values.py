@@ -1,4 +1,4 @@
-"""dtypes, shapes, tensors and attributes as messages and back."""
+"""Encoding and decoding of dtypes, shapes, tensors and attributes."""
 
 from typing import Any
 

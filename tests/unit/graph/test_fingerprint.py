@@ -1,4 +1,4 @@
-"""A graph's digest tells graphs apart by what they compute, and by nothing else."""
+"""A graph's digest depends on the computation only."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_numbers_of_large_constants_are_weights_and_do_not_count() -> None:
 
 def test_a_function_of_python_has_no_digest() -> None:
     class Odd:
-        """No attribute that a file could hold."""
+        """A class that cannot be stored as an attribute in a file."""
 
     graph = tf.function(tf.exp).get_concrete_function(SPEC).graph
     graph.nodes[-1].attrs["odd"] = Odd()

@@ -1,4 +1,4 @@
-"""A graph never changes, and what was derived from it dies with it."""
+"""A graph is immutable, and data derived from it are deleted with it."""
 
 import dataclasses
 import gc
@@ -54,7 +54,7 @@ def test_a_plan_is_built_once_until_it_is_dropped() -> None:
 
 
 def graph_held_by_its_plan() -> "weakref.ref[Graph]":
-    """The graph of a function, run and differentiated, that a function it calls refers to."""
+    """The graph of a run and differentiated function, to which a function that it calls refers."""
     held: list[object] = []
 
     def double(x: tf.Tensor) -> tf.Tensor:

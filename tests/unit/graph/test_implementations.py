@@ -1,6 +1,6 @@
-"""Functions with several implementations: which of them is called, as TensorFlow does on CPUs.
+"""Functions with several implementations: the same one is called as by TensorFlow on CPUs.
 
-What TensorFlow itself answers is in `tests/interop/version2/programs/wild.py`, `for_devices`.
+TensorFlow's own results are in `tests/interop/version2/programs/wild.py`, `for_devices`.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from pinnace.proto.function_pb2 import FunctionDef
 
 
 def function(name: str, op: str, interface: str = "", device: str = "", **more: str) -> FunctionDef:
-    """A function of one number: `op` of it."""
+    """A function that applies `op` to one number."""
     message = FunctionDef()
     message.signature.name = name
     message.signature.input_arg.add(name="x", type=1)

@@ -1,7 +1,7 @@
 """Switch, Merge and frames of TensorFlow 1 become If and While.
 
-What whole models of TensorFlow's compute is in `tests/unit/saved_model/test_golden.py`; here are
-shapes of graphs that no program of TensorFlow's writes, and graphs that are wrong.
+`tests/unit/saved_model/test_golden.py` tests whole models of TensorFlow; here are forms of graphs
+that TensorFlow does not write, and invalid graphs.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ BOOL, FLOAT, INT = dtypes.bool, dtypes.float32, dtypes.int32
 
 
 def graph_of(*nodes: tuple[Any, ...]) -> GraphDef:
-    """Nodes as (op, name, inputs, attributes)."""
+    """A graph from nodes (op, name, inputs, attributes)."""
     message = GraphDef()
     for op, name, inputs, *attrs in nodes:
         node = message.node.add(op=op, name=name, input=inputs)
@@ -73,7 +73,7 @@ def test_a_merge_of_a_switch_passes_on() -> None:
         node("Identity", "which", "m:1", kind=INT),
     )
     assert both_ways(message, "m", x=ROW) == [[1, -2], [1, -2]]
-    # Which input was alive: the first is the one for `true`.
+    # Which input was alive: the first is for `true`.
     assert both_ways(message, "which", x=ROW) == [1, 0]
 
 

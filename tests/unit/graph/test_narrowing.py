@@ -1,4 +1,4 @@
-"""Graphs for arguments of which more is known."""
+"""Graphs specialised for arguments with more precise specs."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Every op of the registry is TensorFlow's op of that name: arguments, types, attributes, defaults.
 
-Files are written from the registry's definitions, and read with its defaults for what they leave
-out; a difference here is a file that TensorFlow refuses or understands otherwise.
+Files are written from the registry's definitions, and read with its defaults for omitted
+attributes; a difference here is a file that TensorFlow refuses or interprets differently.
 """
 
 import gzip
@@ -23,7 +23,7 @@ THEIRS = {
     for file in ("tensorflow.pb.gz", "tensorflow_text.pb.gz", "forests.pb.gz")
     for op in OpList.FromString(gzip.decompress((FOLDER / file).read_bytes())).op
 }
-# Attributes of recent releases, which older ones refuse; they are not written.
+# Attributes of recent releases, which older releases refuse; they are not written.
 RECENT = {"debug_name", "grad_a", "grad_b", "grad_x", "grad_y"}
 
 
@@ -42,13 +42,13 @@ def defaults(op: OpDef) -> dict[str, tuple[str, Any]]:
             default = float(np.float32(default))
         if attr.kind == "list(float)" and default is not None:
             default = tuple(float(np.float32(number)) for number in default)
-        # Lists of types are told by the inputs, and always written.
+        # Lists of types are determined by the inputs, and always written.
         found[name] = (attr.kind, None if name in op.list_types else default)
     return found
 
 
-# Stateless there; here they are effects, so that no pass computes them before a run: they read
-# files, or draw a seed where none is given.
+# Stateless in TensorFlow; here they have side effects, so that no pass folds them: they read files,
+# or draw a seed if none is given.
 READS_THE_WORLD = frozenset(
     {
         *("MatchingFiles", "ReadFile"),

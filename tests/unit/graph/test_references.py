@@ -55,7 +55,7 @@ def node(name: str, op: str, *inputs: str) -> str:
 
 
 def run(text: str, variable: Variable, outputs: list[str]) -> list[float]:
-    """What a main graph gives, with `variable` as its node `v`."""
+    """The results of a main graph with `variable` as its node `v`."""
     handles: list[Value] = []
 
     def stands(graph: Graph, message: NodeDef, position: int) -> Value | None:
@@ -99,7 +99,7 @@ def test_without_assignments_one_read_serves_all() -> None:
     )
 )
 def test_a_chain_of_assignments_is_run_in_its_order(steps: list[tuple[str, int]]) -> None:
-    """Each waits for the one before; a read behind each, which the next one waits for too."""
+    """Each waits for the previous one; a read follows each, for which the next one also waits."""
     text, waits, expected, value = VARIABLE, [], [], 2.0
     for number, (op, amount) in enumerate(steps):
         text += constant(f"c{number}", amount)

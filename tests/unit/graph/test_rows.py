@@ -1,4 +1,4 @@
-"""Rows: edges lead down, nothing is lost, and long edges have a place in every row they pass."""
+"""Rows: edges lead down, no node is lost, and long edges have a waypoint in every row."""
 
 from itertools import pairwise
 
@@ -65,7 +65,7 @@ def test_the_edges_of_one_source_share_their_places() -> None:
 
 
 def test_crossings_are_taken_out() -> None:
-    # 0 -> 3, 1 -> 2: in the order of their numbers these cross.
+    # 0 -> 3, 1 -> 2: in numerical order these edges cross.
     rows = in_rows(4, [(0, 3), (1, 2)])
     upper, lower = rows.rows
     assert [{0: 3, 1: 2}[one] for one in upper] == lower

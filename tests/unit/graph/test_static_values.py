@@ -1,4 +1,4 @@
-"""Values known without running, and tensors as messages."""
+"""Static values, and encoding of tensors."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_static_values_are_what_constants_and_shapes_determine() -> None:
 
 
 def test_what_is_no_tensor_is_its_own_static_value() -> None:
-    """As in TensorFlow: packages ask it of dtypes, names and None among their arguments."""
+    """As in TensorFlow: packages call it on dtypes, names and None among their arguments."""
     for value in (None, "name", tf.float32, [1, 2]):
         assert tf.get_static_value(value) is value

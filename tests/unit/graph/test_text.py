@@ -1,4 +1,4 @@
-"""Graphs as text and back, and what `verify` finds."""
+"""Printing and parsing graphs, and the checks of `verify`."""
 
 from dataclasses import replace
 from pathlib import Path

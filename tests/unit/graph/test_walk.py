@@ -1,4 +1,4 @@
-"""The order of a graph's nodes: as they were written, where that can run."""
+"""The order of a graph's nodes: as written, if that order can run."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ def chain(x):
     first = tf.exp(x)
     kept = tf.sin(x)
     second = tf.cos(first)
-    tf.tanh(x)  # needed by nobody
+    tf.tanh(x)  # not needed by any node
     return second, kept
 
 
@@ -28,7 +28,7 @@ def names(nodes) -> list[str]:
 def test_nodes_stay_in_the_order_they_were_written() -> None:
     graph = graph_of(chain, SPEC)
     assert names(ordered(graph)) == ["Exp", "Sin", "Cos"]
-    # From the outputs backwards they come in another one.
+    # Backwards from the outputs they have another order.
     assert names(needed(graph.outputs, graph.effects)) == ["Exp", "Cos", "Sin"]
 
 
@@ -57,5 +57,5 @@ def test_gradients_of_weights_are_not_put_off_to_the_end() -> None:
     gradients = {value.node for value in graph.outputs}
     places = [index for index, node in enumerate(order) if node in gradients]
     last_tanh = max(i for i, node in enumerate(order) if node.op.name == "TanhGrad")
-    # All but the first weight's, which needs all that is before it.
+    # All except the first weight's, which needs everything before it.
     assert sum(place < last_tanh for place in places) == len(weights) - 1

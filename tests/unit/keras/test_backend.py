@@ -1,4 +1,4 @@
-"""keras.backend, beside NumPy; `make oracle` puts it beside Keras."""
+"""keras.backend against NumPy; `make oracle` compares it with Keras."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Recurrences, convolutions and losses of `keras.backend`, beside formulas."""
+"""Recurrences, convolutions and losses of `keras.backend`, against formulas."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_rnn_sums_the_steps_that_count(unroll: bool) -> None:
     last, outputs, (state,) = K.rnn(
         summed, x, [tf.zeros((2, 4))], mask=tf.constant(mask), unroll=unroll
     )
-    # A sample that never counted has the output of no step: zeros.
+    # A sample that is always masked has the initial output: zeros.
     np.testing.assert_allclose(outputs, wanted, rtol=1e-6)
     np.testing.assert_allclose(last, wanted[:, -1], rtol=1e-6)
     np.testing.assert_allclose(state, wanted[:, -1], rtol=1e-6)

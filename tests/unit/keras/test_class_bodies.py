@@ -1,4 +1,4 @@
-"""What a layer's class says in its body counts, as in Keras: no constructor overwrites it."""
+"""Class attributes of a layer take effect, as in Keras: no constructor overwrites them."""
 
 import warnings
 
@@ -75,7 +75,7 @@ def test_masks_pass_a_layer_that_says_so(form):
     kind, passes = MASKS[form]
     given = keras.Input((None,), dtype="int32")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a mask ends here
+        warnings.simplefilter("ignore")  # the mask ends here
         inside = kind()(layers.Embedding(8, 4, mask_zero=True)(given))
         mean = keras.Model(given, layers.GlobalAveragePooling1D()(inside))
         long, short = mean(np.array([[3, 1, 0, 0]])), mean(np.array([[3, 1]]))

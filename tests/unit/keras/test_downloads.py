@@ -1,4 +1,4 @@
-"""get_file: fetched once, whole, as its digest says, and unpacked inside its folder."""
+"""get_file: downloaded once, completely, verified by its digest, and unpacked inside its folder."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_digest_decides(site: Path, cache: Path, algorithm: str) -> None:
     (site / "data.bin").write_bytes(b"new")
     with pytest.raises(ValueError, match="has not the digest"):
         get_file(origin=origin, file_hash=hashlib.md5(b"").hexdigest(), cache_dir=cache)
-    # What was there stays, and no half file lies beside it.
+    # The existing file stays, without a partial file beside it.
     assert path.read_bytes() == DATA
     assert [one.name for one in path.parent.iterdir()] == ["data.bin"]
     with pytest.raises(ValueError, match=r"32 .* or 64 .* digits, got 3"):
@@ -111,7 +111,7 @@ def archive(path: Path, names: list[str]) -> None:
 def test_an_archive_is_unpacked_beside_it(site: Path, cache: Path, suffix: str) -> None:
     archive(site / f"all{suffix}", ["a.txt", "in/b.txt"])
     origin = (site / f"all{suffix}").as_uri()
-    # The names are Keras': without `fname` the folder has the archive's name.
+    # Names as in Keras: without `fname` the folder has the archive's name.
     folder = Path(get_file(origin=origin, extract=True, cache_dir=cache))
     assert folder == cache / "datasets" / f"all{suffix}"
     assert (folder / "in" / "b.txt").read_text() == "in/b.txt"

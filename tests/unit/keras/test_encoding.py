@@ -42,7 +42,7 @@ def test_the_default_dtype_can_be_changed() -> None:
 
 
 def test_rows_of_an_array_are_float64_and_of_a_tensor_a_tensor() -> None:
-    # Keras fills an array of NumPy's default dtype, and gives a tensor to its backend.
+    # Keras fills an array with NumPy's default dtype, and passes tensors to its backend.
     assert keras.utils.to_categorical(np.array([[0], [2]], "uint8"), 3).dtype == np.float64
     rows = keras.utils.to_categorical(tf.constant([[0], [2]]), 3)
     assert isinstance(rows, tf.Tensor)

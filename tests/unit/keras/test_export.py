@@ -1,4 +1,4 @@
-"""ExportArchive and TFSMLayer: endpoints of a SavedModel, and layers made of them."""
+"""ExportArchive and TFSMLayer: endpoints of a SavedModel, and layers made from them."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
 
 @pytest.fixture
 def model() -> Any:
-    """Scales by weights that are known, and drops out while training."""
+    """A model that scales by known weights, with dropout while training."""
     layers = [keras.layers.Dense(2, name="scale"), keras.layers.Dropout(0.5, seed=1)]
     made = keras.Sequential([keras.Input((3,)), *layers])
     made.set_weights([np.arange(6, dtype=np.float32).reshape(3, 2), np.float32([1, -1])])

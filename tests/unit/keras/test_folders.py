@@ -1,4 +1,4 @@
-"""Datasets of files, and pictures, beside Pillow and NumPy."""
+"""Datasets of files, and images, against Pillow and NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ utils = tf.keras.utils
 
 @pytest.fixture(name="pictures")
 def _pictures(tmp_path: Path) -> Path:
-    """Two classes of five pictures; the first pixel of each says which it is."""
+    """Two classes of five images; the first pixel of each identifies it."""
     for number, name in enumerate("ab"):
         (tmp_path / name).mkdir()
         for index in range(5):
@@ -35,7 +35,7 @@ def read(folder: Path, **options: Any) -> Any:
 
 
 def which(dataset: Any) -> list[int]:
-    """The pictures in their order, by number."""
+    """The indices of the images in their order."""
     return [int(n) // 10 for images, *_ in dataset for n in images.numpy()[:, 0, 0, 0]]
 
 
@@ -91,7 +91,7 @@ def test_proportions_can_be_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(cropped[0], array[:, 4:12])
     padded = next(iter(read(tmp_path, pad_to_aspect_ratio=True, **options))).numpy()[0]
     np.testing.assert_array_equal(padded[[0, 1, 6, 7]], 0)
-    # Nearest to the middle of two pixels is the second of them.
+    # The pixel nearest to the middle of two pixels is the second.
     np.testing.assert_array_equal(padded[2:6], array[1::2, 1::2])
 
 
@@ -150,7 +150,7 @@ def test_an_empty_or_missing_folder_is_named(tmp_path: Path) -> None:
 def test_pictures_become_arrays_and_come_back(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     array = rng.integers(0, 256, (7, 9, 3)).astype(np.uint8)
-    array[0, 0], array[0, 1] = 0, 255  # so that scaling moves nothing
+    array[0, 0], array[0, 1] = 0, 255  # so that scaling changes nothing
     utils.save_img(tmp_path / "x.png", array)
     assert [p.name for p in tmp_path.iterdir()] == ["x.png"]
     picture = utils.load_img(tmp_path / "x.png")

@@ -1,4 +1,4 @@
-"""The same program gives what Keras gave: first weights, losses, weights after five steps."""
+"""The same program gives Keras's results: initial weights, losses, weights after five steps."""
 
 from typing import Any
 

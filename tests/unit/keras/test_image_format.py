@@ -1,4 +1,4 @@
-"""Where channels are when nobody says: `keras.config.set_image_data_format`."""
+"""The default position of channels: `keras.config.set_image_data_format`."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def channels_first():
 
 
 def back(x):
-    """Channels first again."""
+    """The array with its channels first again."""
     return np.asarray(x).transpose(0, 3, 1, 2)
 
 

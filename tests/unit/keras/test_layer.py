@@ -1,4 +1,4 @@
-"""Layer: building, weights, names, training, losses, configuration, words of errors."""
+"""Layer: building, weights, names, training, losses, configuration, error messages."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 class OfKeras(Layer):
-    """As programs for Keras 3 write it."""
+    """A layer as in programs for Keras 3."""
 
     def __init__(self, units: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -37,7 +37,7 @@ class OfKeras(Layer):
 
 
 class OfOlderKeras(Layer):
-    """As programs for TensorFlow 2.0 write it."""
+    """A layer as in programs for TensorFlow 2.0."""
 
     def __init__(self, num_outputs: int) -> None:
         super().__init__()
@@ -422,7 +422,7 @@ def test_shapes_are_inferred_without_running() -> None:
 
 
 def test_what_is_frozen_is_watched_by_tapes_all_the_same() -> None:
-    # Keras 3.15: `trainable` sorts the weights of layers; tapes know how a variable was made.
+    # Keras 3.15: `trainable` classifies the weights of layers; tapes use the variable's own flag.
     layer = layers.Dense(1)
     layer.build((None, 2))
     layer.trainable = False

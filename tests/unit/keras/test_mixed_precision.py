@@ -1,4 +1,4 @@
-"""Policies, what layers compute in and keep, and the loss scale."""
+"""Policies, compute and variable dtypes of layers, and the loss scale."""
 
 from __future__ import annotations
 
@@ -140,6 +140,6 @@ def test_a_function_is_traced_again_where_weights_are_read_in_another_dtype() ->
         return x + 1, layer.w + 0
 
     x = tf.ones([3, 3], tf.float16)
-    for _ in range(3):  # also where the graph is remembered by shapes alone
+    for _ in range(3):  # also if the graph is cached by shapes only
         assert layer(x)[1].dtype is tf.float16
         assert half(x)[1].dtype is tf.float32

@@ -1,4 +1,4 @@
-"""Names that are given: any text without a slash, the empty one too, as in Keras."""
+"""Given names: any text without a slash, also an empty one, as in Keras."""
 
 from __future__ import annotations
 

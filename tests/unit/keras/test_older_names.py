@@ -1,4 +1,4 @@
-"""Names that programs for older versions use mean what they meant."""
+"""Names from older versions keep their meaning."""
 
 import logging
 
@@ -51,7 +51,7 @@ def test_the_logger_is_the_one_that_programs_configure() -> None:
 
 
 def test_linspace_of_integers_is_float64() -> None:
-    # TensorFlow: what 2.21 answers.
+    # Results of TensorFlow 2.21.
     found = tf.linspace(0, 10, 5)
     assert found.dtype == tf.float64
     np.testing.assert_array_equal(found, [0, 2.5, 5, 7.5, 10])

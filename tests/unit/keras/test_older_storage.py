@@ -1,4 +1,4 @@
-"""Objects as Keras 2 stores them; settings that hold anyway, or are told to have no effect."""
+"""Objects as stored by Keras 2; settings that always apply, or cause a warning about no effect."""
 
 from typing import Any
 

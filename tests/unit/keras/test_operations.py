@@ -1,4 +1,4 @@
-"""Variable, Operation, Function, device, remat: what programs compose beside layers."""
+"""Variable, Operation, Function, device, remat: building blocks beside layers."""
 
 from typing import Any
 

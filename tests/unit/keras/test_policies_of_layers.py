@@ -1,4 +1,4 @@
-"""The dtype of what a layer gives is the one that its policy computes in, whatever the layer."""
+"""The output dtype of every layer is the compute dtype of its policy."""
 
 import numpy as np
 import pytest

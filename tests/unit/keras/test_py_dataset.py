@@ -1,4 +1,4 @@
-"""PyDataset: batches in their order, whoever makes them."""
+"""PyDataset: batches in order, whichever thread makes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pinnace.keras.training.data_adapter import batches_of
 
 
 class Counted(tf.keras.utils.PyDataset):
-    """Batch i holds i; notes which threads make batches, and when epochs begin and end."""
+    """Batch i contains i; records which threads make batches, and when epochs begin and end."""
 
     def __init__(self, count: int | None, **options: Any) -> None:
         super().__init__(**options)

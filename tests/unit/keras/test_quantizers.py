@@ -1,4 +1,4 @@
-"""Quantizers: what they give stands for what they were given, within half a step."""
+"""Quantizers: their results represent the inputs within half a step."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def test_the_largest_value_becomes_the_largest_integer(x: Any, axis: Any, to_num
     assert integers.dtype.name == "int8"
     found = np.asarray(integers).astype(np.float64)
     most = np.abs(x.astype(np.float64)).max(axis=axis, keepdims=True)
-    # Half a step, and the rounding of float32 of values up to 127.
+    # Half a step, and the float32 rounding of values up to 127.
     allowed = 0.5 / np.asarray(scale) + 2e-5 * (most + 1e-7)
     assert (np.abs(found / np.asarray(scale) - x) <= allowed).all()
     biggest = np.abs(found).max(axis=axis, keepdims=True)
@@ -46,7 +46,7 @@ def test_groups_have_scales_and_zeros_of_their_own(x: Any, block_size: int, to_n
     padded = np.zeros((groups * block_size, columns), np.float64)
     padded[:rows] = x
     grouped = padded.reshape(groups, block_size, columns)
-    # A range that has 0 in it: a zero is an integer, and what is beyond it is cut off.
+    # A range that contains 0: zero is an integer step, and values beyond the range are clipped.
     has_zero = ((grouped.min(1) <= 0) & (grouped.max(1) >= 0))[group_of]
     steps = np.asarray(scale, np.float64)[group_of]
     back = (np.asarray(integers, np.float64) - np.asarray(zero, np.float64)[group_of]) * steps
@@ -86,7 +86,7 @@ def test_bytes_of_another_dtype_are_refused() -> None:
 def test_fake_quantization_rounds_to_the_values_there_are(x: Any, bits: int, narrow: bool) -> None:
     found = np.asarray(q.fake_quant_with_min_max_vars(x, -1.0, 1.0, bits, narrow), np.float64)
     step = 2.0 / (2**bits - 1 - narrow)
-    # The bounds are moved so that 0 is a value.
+    # The bounds are nudged so that 0 is representable.
     assert (np.abs(found - np.clip(x, -1, 1)) <= 1.01 * step).all()
     np.testing.assert_allclose(found / step, np.round(found / step), atol=1e-4)
     each = q.fake_quant_with_min_max_vars(x[None], [-1.0] * 5, [1.0] * 5, bits, narrow, axis=1)

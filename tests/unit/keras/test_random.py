@@ -1,4 +1,4 @@
-"""`keras.random`: moments and ranges of draws, seeds that repeat, generators that go on."""
+"""`keras.random`: moments and ranges of draws, repeated seeds, advancing generators."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,10 @@ import pinnace as tf
 from pinnace.keras import random, utils_namespace
 
 MANY = (200, 200)
-# The distribution, its mean, its standard deviation, its ends.
+# The distribution, its mean, its standard deviation, its bounds.
 DRAWS: dict[str, tuple[Callable[..., Any], float, float, float, float]] = {
     "normal": (lambda **k: random.normal(MANY, 1.0, 2.0, **k), 1, 2, -np.inf, np.inf),
-    # What is left within two deviations has 0.8796 of the spread.
+    # Truncation at two deviations leaves 0.8796 of the standard deviation.
     "truncated_normal": (
         *(lambda **k: random.truncated_normal(MANY, 1.0, 2.0, **k), 1, 2 * 0.87963, -3, 5),
     ),

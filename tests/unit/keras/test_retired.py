@@ -1,4 +1,4 @@
-"""Arguments and names that are gone or misspelt: a notice, or what was probably meant."""
+"""Arguments and names that are removed or misspelt: a warning, or a suggestion."""
 
 import json
 import warnings
@@ -36,7 +36,7 @@ def test_decay_is_taken_with_a_notice(name):
     assert float(getattr(optimizers, name)(lr=0.5).learning_rate) == 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        getattr(optimizers, name)(decay=0.0)  # as many files tell
+        getattr(optimizers, name)(decay=0.0)  # as in many files
     with pytest.raises(ValueError, match="unknown arguments momentun"):
         getattr(optimizers, name)(momentun=0.9)
 
@@ -78,7 +78,7 @@ def saved(path):
 
 
 def changed(path, change):
-    """Another configuration of the training in the file."""
+    """Change the training configuration in the file."""
     if path.suffix == ".h5":
         with h5py.File(path, "r+") as file:
             file.attrs.pop("pinnace_crc32c", None)

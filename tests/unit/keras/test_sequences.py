@@ -1,4 +1,4 @@
-"""Padding and windows, beside loops over lists."""
+"""Padding and windows, against loops over lists."""
 
 from __future__ import annotations
 

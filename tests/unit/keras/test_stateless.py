@@ -1,4 +1,4 @@
-"""StatelessScope: what is read and assigned in it, and what it refuses."""
+"""StatelessScope: reads and assignments in it, and refusals."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_gradients_reach_the_values_through_assignments() -> None:
         with keras.StatelessScope([(variable, value)]):
             variable.assign_add(variable * 2.0)
             square = variable * variable
-    # (3 value)² changes by 18 value.
+    # The derivative of (3 value)² is 18 value.
     assert tape.gradient(square, value).numpy() == pytest.approx(54.0)
 
 
@@ -104,7 +104,7 @@ def test_a_variable_of_a_strategy_with_one_device() -> None:
 
 
 def test_copies_for_replicas_are_refused(variable: tf.Variable) -> None:
-    vars(variable)["values"] = (variable, variable)  # as a MirroredVariable has them
+    vars(variable)["values"] = (variable, variable)  # as in a MirroredVariable
     with pytest.raises(NotImplementedError, match="copy for each replica"):
         keras.StatelessScope([(variable, variable)])
 

@@ -1,4 +1,4 @@
-"""What is told: the user's own lines, what a mistake is about, and arguments without effect."""
+"""Messages: the user's own lines, the cause of a mistake, and arguments without effect."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def test_classes_of_ones_own_take_what_they_say() -> None:
         Loss(margin=1.0, nam="mine")
 
 
-HUGE = 1 << 46  # of floats: more than addresses
+HUGE = 1 << 46  # floats: more than addresses
 
 
 def test_memory_that_is_not_there_names_the_layer() -> None:

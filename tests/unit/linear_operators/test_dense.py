@@ -1,4 +1,4 @@
-"""Every operator does what its dense matrix does: in NumPy's float64, for drawn shapes."""
+"""Every operator gives the results of its dense matrix, in float64, for random shapes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ import pinnace as tf
 from support.drawing import Array
 from support.linear_operators import KINDS, Case, Numbers, adjoint, any_numbers
 
-# Examples of what is traced, or run thrice: every class is drawn for each test.
+# Number of examples for traced functions and triple runs: every class is drawn for each test.
 FEW = 3
 every_kind = pytest.mark.parametrize("kind", KINDS)
 SQUARE = [kind for kind in KINDS if "wide" not in kind]
@@ -19,7 +19,7 @@ every_square_kind = pytest.mark.parametrize("kind", SQUARE)
 
 
 def near(found: Any, wanted: Array) -> None:
-    """Equal to nine digits of the greatest entry: float64, matrices of a condition below 1e5."""
+    """Equal to nine digits of the largest entry: float64, matrices with a condition below 1e5."""
     array = np.asarray(found)
     assert array.shape == wanted.shape
     scale = np.max(np.abs(wanted), initial=1)
@@ -265,13 +265,13 @@ def test_gradients_are_finite_differences(kind: str, numbers: Numbers, method: s
         float(value(*[p + s * d for p, d in zip(case.parts, directions, strict=True)]))
         for s in (step, -step)
     )
-    # Central differences of step 1e-6 are right to about 1e-9 of the value over the step.
+    # Central differences with step 1e-6 have an error of about 1e-9 of the value over the step.
     scale = max(1.0, abs(float(y)))
     np.testing.assert_allclose(exact, (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-6 * scale)
 
 
 def along(numbers: Numbers, case: Case, place: int) -> Array:
-    """A direction in which a tensor may change: a Hermitian one stays Hermitian."""
+    """A permitted direction of change of a tensor: a Hermitian one stays Hermitian."""
     part = case.parts[place]
     found = numbers.rng.standard_normal(part.shape)
     if part.dtype.kind == "c" and numbers.dtype.kind == "c" and place not in case.real:

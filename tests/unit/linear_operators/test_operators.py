@@ -1,4 +1,4 @@
-"""Linear operators as objects: variables, modules on disk, classes of one's own, refusals."""
+"""Linear operators as objects: variables, saved modules, user-defined classes, refusals."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ linalg: Any = tf.linalg
 
 
 class Shift(linalg.LinearOperator):  # type: ignore[misc] # its base is Any here
-    """Row i of A x is row i + 1 of x, the last one its first: of a program's own."""
+    """A user-defined operator: row i of A x is row i + 1 of x, and the last one is its first."""
 
     def __init__(self, size: int) -> None:
         super().__init__(tf.float64, is_square=True, parameters={"size": size}, name="shift")
@@ -218,7 +218,7 @@ def test_what_cannot_be_says_why(run: Any, error: Any, message: str) -> None:
 def test_a_file_holds_the_spec_as_tensorflow_writes_it(numbers: Numbers, kind: str) -> None:
     spec = KINDS[kind](numbers).operator.spec
     message = encode_composite(spec)
-    # struct.proto: of TensorFlow's own classes without a number of theirs.
+    # struct.proto: the number for TensorFlow's own classes without a separate number.
     assert message.type_spec_class == TypeSpecProto.REGISTERED_TYPE_SPEC
     assert message.type_spec_class_name == f"tf.linalg.{type(spec).__name__}"
     assert decode_composite(message, "here") == spec

@@ -1,4 +1,4 @@
-"""Tables as objects: TensorFlow's numbers and words, in functions, SavedModels and checkpoints."""
+"""Tables as objects: TensorFlow's results and errors, in functions, SavedModels and checkpoints."""
 
 import shutil
 from pathlib import Path
@@ -212,7 +212,7 @@ def test_without_objects_the_signatures_share_the_tables(model: Model, tmp_path:
     assert (found["static"], found["vocabulary"]) == ([1, -1, -1, -1], [4, 2, 5, 5])
     one.signatures["add"](words=["zz"])
     assert results(one.signatures["ask"](words=ASKED))["counts"] == [-7, -7, 1, 9]
-    # What the checkpoint holds of the table is restored, as a session does it.
+    # The table's entries in the checkpoint are restored, as by a session.
     assert results(two.signatures["ask"](words=ASKED))["counts"] == [-7, -7, -7, 9]
 
 
@@ -231,7 +231,7 @@ def test_a_saved_model_reads_no_file_but_its_own(tmp_path: Path) -> None:
     thief = Thief()
     array = np.empty((), object)
     array[()] = str(secret).encode()
-    # The path as a constant of the model, where its asset should be.
+    # The path as a constant of the model, in place of its asset.
     thief.table._initializer._filename._tensor = convert_to_tensor(array)  # type: ignore[attr-defined]
     object.__setattr__(thief.table._initializer, "_tracked", {})
     saved_model.save(thief, tmp_path / "model")

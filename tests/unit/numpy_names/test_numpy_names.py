@@ -1,6 +1,6 @@
-"""Functions under NumPy's names: errors in words, sizes unknown while tracing, what is saved.
+"""Functions under NumPy's names: error messages, unknown sizes while tracing, saving.
 
-Numbers and dtypes beside TensorFlow's: tests/oracle/test_numpy_names.py.
+tests/oracle/test_numpy_names.py compares numbers and dtypes with TensorFlow's.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The claims that every case of every op must pass.
 
-One example is drawn for all of them: drawing takes longer than most claims do. What a failure says
-has the name of the function whose claim it was.
+One example is drawn for all of them, since drawing takes longer than most claims. A failure's
+message has the name of the function whose claim failed.
 """
 
 from typing import Any
@@ -71,7 +71,7 @@ def the_gradient_is_the_finite_difference(
     step = 1e-6
     ahead = run(case, _moved(xs, dxs, step), attrs)
     behind = run(case, _moved(xs, dxs, -step), attrs)
-    # What overflows or is the extreme of nothing has no difference.
+    # Results that overflow, or are extremes of empty sets, have no finite difference.
     dys = [
         np.where(_moderate(y), _direction(rng, y), 0)
         if is_float(y) or y.dtype.kind == "c"
@@ -105,7 +105,7 @@ def inference_tells_the_shapes_of_the_outputs(
                 assert shape.is_fully_defined(), f"{case.op}: {shape} for {right}"
 
 
-# Shapes of these depend on values that inference does not look at.
+# Shapes of these depend on values that inference does not use.
 VALUE_SHAPED = {
     "DenseToDenseSetOperation",
     "DenseToSparseSetOperation",
@@ -196,7 +196,7 @@ def an_array_to_fill_gets_the_result(case: OpCase, xs: Inputs, attrs: dict[str, 
     options = {name: full[name] for name in op.kernel_attrs}
     with np.errstate(all="ignore"):
         given = op.kernel(*xs, **options)
-        # Of several outputs the first is filled.
+        # Of several outputs the first one is filled.
         result = np.asarray(given[0] if len(op.outputs) > 1 else given)
         out = np.full_like(result, 7)
         filled = op.kernel(*xs, **options, out=out)
@@ -230,7 +230,7 @@ def _moved(xs: tuple[Any, ...], dxs: list[Any], step: float) -> tuple[Any, ...]:
 def _dot(a: Any, b: Any) -> float:
     if isinstance(a, tuple):
         return sum(_dot(p, q) for p, q in zip(a, b, strict=True) if p is not None)
-    # TensorFlow: of a complex number the gradient is the conjugate of the derivative.
+    # TensorFlow: the gradient of a complex number is the conjugate of the derivative.
     return float(np.real(np.sum(np.conj(a) * b)))
 
 

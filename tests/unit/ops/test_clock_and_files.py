@@ -1,4 +1,4 @@
-"""What ops see of the machine: the time, and the names of files."""
+"""Ops that depend on the machine: the time, and file names."""
 
 import pinnace as tf
 

@@ -1,4 +1,4 @@
-"""`execute` and the eager entries: one meaning, however short the way to the kernel is."""
+"""`execute` and the eager fast paths: the same results, however short the path to the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OPS = registry.registered()
 PLAIN = sorted(name for name, op in OPS.items() if entries._is_plain(op, {}))
-# Equal, broadcasting, empty, square and ones that do not broadcast.
+# Equal, broadcasting, empty, square and incompatible shapes.
 SHAPES = [
     ((), ()),
     ((3,), (3,)),
@@ -36,7 +36,7 @@ SHAPES = [
 
 
 def drawn_inputs(op: OpDef, data: st.DataObject) -> list[tf.Tensor]:
-    """Tensors of one dtype that the op takes."""
+    """Tensors of one dtype that the op accepts."""
     allowed = sorted(entries._allowed(op, op.inputs[0]), key=lambda t: t.enum)
     dtype = data.draw(st.sampled_from(allowed), label="dtype")
     shapes = data.draw(st.sampled_from(SHAPES), label="shapes")
@@ -45,14 +45,14 @@ def drawn_inputs(op: OpDef, data: st.DataObject) -> list[tf.Tensor]:
 
 
 def tensor_of(numbers: Any, dtype: tf.DType) -> tf.Tensor:
-    """The numbers in a dtype; as text if that is string."""
+    """The numbers in a dtype; as text if it is string."""
     if dtype is tf.string:
         return tf.constant(np.array(numbers).astype(str))
     return wrap(np.asarray(numbers).astype(dtype.numpy))
 
 
 def outcome(call: Callable[[], Any]) -> tuple[Any, Any]:
-    """What a call gave: dtype and array, or error class and message."""
+    """The result of a call: dtype and array, or error class and message."""
     try:
         result = call()
     except Exception as error:
@@ -62,13 +62,13 @@ def outcome(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 def assert_same(got: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
     assert got[0] is wanted[0]
-    if isinstance(got[1], np.ndarray) and got[1].dtype.kind == "V":  # where NumPy knows no nan
+    if isinstance(got[1], np.ndarray) and got[1].dtype.kind == "V":  # dtypes without NaN in NumPy
         got, wanted = [(kind, values.astype(np.float64)) for kind, values in (got, wanted)]
     np.testing.assert_array_equal(got[1], wanted[1], strict=True)
 
 
 def new_op(name: str, kernel: Any, **options: Any) -> OpDef:
-    """An op of the test's own, not in the registry."""
+    """An op of this test, not in the registry."""
     made = OpDef(
         **{
             "name": name,
@@ -183,7 +183,7 @@ def test_a_failed_call_is_not_remembered() -> None:
     assert not op.repeats
     execute(op, tf.constant([1.0]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="must not be negative"):
-        execute(op, tf.constant([-1.0]))  # in the words of the first, although it is a repeat
+        execute(op, tf.constant([-1.0]))  # the same message when it is repeated
 
 
 def test_a_call_on_object_arrays_is_never_remembered() -> None:
@@ -314,7 +314,7 @@ def test_a_step_that_overflows_is_made_once() -> None:
         tf.raw_ops.ResourceApplyKerasMomentum(
             var=variable.handle, accum=velocity.handle, lr=1.0, grad=[0.0, 2.0], momentum=1.0
         )
-    # accum -= grad; var += accum, which is too much.
+    # accum -= grad; var += accum, which overflows.
     np.testing.assert_array_equal(velocity, [np.float32(3e38), -1.0])
     np.testing.assert_array_equal(variable, [np.inf, 0.0])
 

@@ -1,4 +1,4 @@
-"""What ops reach outside of the process: only what they say, and nothing from a loaded model."""
+"""Access of ops outside the process: only as declared, and none from a loaded model."""
 
 import sys
 from collections.abc import Iterator
@@ -26,12 +26,12 @@ from pinnace.ops.registry import lookup, registered
 from pinnace.proto.graph_pb2 import GraphDef
 from support.opcase import OpCase, all_cases, run
 
-# Everything that opens, connects, starts, or looks around, as Python tells of it.
+# Python's audit events of everything that opens, connects, starts or lists.
 _EVENTS = (
     "open", "socket.", "os.", "subprocess.", "shutil.", "glob.", "pathlib.", "ctypes.dlopen",
     "tempfile.", "urllib.", "http.", "mmap.", "webbrowser.", "pty.", "sqlite3.",
 )  # fmt: skip
-# How busy the machine is, which kernels that share work ask.
+# The machine's load, which kernels that share work read.
 _OWN = "/proc/loadavg"
 _seen: list[str] | None = None
 
@@ -55,7 +55,7 @@ def watched() -> Iterator[list[str]]:
 
 def _install() -> None:
     if not getattr(_install, "done", False):
-        sys.addaudithook(_hook)  # stays for the life of the process, and looks at nothing else
+        sys.addaudithook(_hook)  # stays for the lifetime of the process, and records nothing else
         _install.done = True  # type: ignore[attr-defined]
 
 
@@ -83,15 +83,15 @@ def test_an_op_opens_nothing_unless_it_says_so(case: OpCase, data: st.DataObject
     xs, attrs = case.draw_first(data)
     if case.definition.reaches:
         return  # below
-    run(case, xs, attrs)  # what is imported late is there
+    run(case, xs, attrs)  # lazy imports have been done
     with watched() as found:
         run(case, xs, attrs)
     assert not found
 
 
 def test_ops_with_an_effect_beyond_values_say_what_they_reach() -> None:
-    # Those that have an effect, and reach nothing: errors, the clock, iterators over what a program
-    # made, queues and mutexes of the process.
+    # Ops with a side effect but no outside access: errors, the clock, iterators over a program's
+    # datasets, queues and mutexes of the process.
     harmless = {"Assert", "CheckNumerics", "CheckNumericsV2", "StatelessRandomGetAlg", "Timestamp"}
     harmless |= {f"AnonymousIterator{version}" for version in ("", "V2", "V3")}
     harmless |= {f"{kind}QueueV2" for kind in ("FIFO", "PaddingFIFO", "Priority", "RandomShuffle")}
@@ -100,7 +100,7 @@ def test_ops_with_an_effect_beyond_values_say_what_they_reach() -> None:
     assert silent <= harmless
 
 
-# What the ops that reach out are given, where defaults do not reach or do not exist.
+# Arguments of the ops with outside access, where defaults do not suffice or do not exist.
 ATTRS: dict[str, dict[str, Any]] = {
     "PyFunc": {"token": "token"},
     "PyFuncStateless": {"token": "token"},
@@ -121,7 +121,7 @@ ATTRS: dict[str, dict[str, Any]] = {
 
 
 def reaching() -> list[OpDef]:
-    """The ops that say that they reach out, with the attributes above."""
+    """The ops that declare outside access, with the attributes above."""
     return [op for op in registered().values() if op.reaches]
 
 
@@ -130,7 +130,7 @@ def with_defaults(op: OpDef) -> dict[str, Any]:
 
 
 def decoded(op: OpDef, *, allow_io: bool) -> OpDef:
-    """The op of a node as a file has it, after the file was read."""
+    """The op of a node that was written to a file and read."""
     attrs = with_defaults(op)
     graph = GraphDef()
     node = graph.node.add(name="node", op=op.name)
@@ -160,7 +160,7 @@ def test_a_loaded_model_has_another_kernel_for_what_reaches_out(op: OpDef) -> No
 
 
 def refused() -> list[OpDef]:
-    """Those that reach files or Python: what only prints is below."""
+    """The ops that access files or Python; ops that only print are below."""
     return [op for op in reaching() if op.reach(with_defaults(op)) != "the terminal"]
 
 

@@ -48,7 +48,7 @@ def test_values_and_gradients_are_those_of_tensorflow(subject: str) -> None:
 
 
 def recorded_again(wanted: dict[str, Any], call: Call) -> None:
-    pinnace.random.set_seed(None)  # as nobody had set one there; another test may have, here
+    pinnace.random.set_seed(None)  # no seed was set there; another test may have set one here
     found = results(call, pinnace, convert_to_tensor, flat)
     assert found.keys() == wanted.keys()
     for name, right in wanted.items():
@@ -69,8 +69,8 @@ def check(call: Call, name: str, got: Any, right: Any) -> None:
         np.testing.assert_array_equal(got, right, err_msg=name)
 
 
-# They need to know how many values they transform, and say so; confusion_matrix drops an axis of
-# one number, if it is known to be one.
+# They need the number of values that they transform, and their errors say so; confusion_matrix
+# drops an axis of size 1 if its size is known.
 SIZED = {
     "linalg.lstsq",
     "math.confusion_matrix",
@@ -81,7 +81,7 @@ SIZED = {
 }
 
 
-# Draws from a stream that goes on are other ones each time.
+# Draws from a continuing stream differ each time.
 DRAWN = ("gram_candidate_sampler", "uniform_candidate_sampler")
 
 

@@ -1,4 +1,4 @@
-"""JSON of Example messages becomes what protobuf writes."""
+"""JSON of Example messages is converted to protobuf's bytes."""
 
 import numpy as np
 import pytest

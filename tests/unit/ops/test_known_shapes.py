@@ -1,4 +1,4 @@
-"""What a traced op tells of its shape when only some of its inputs are known."""
+"""Inferred shapes of traced ops when only some of their inputs are known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pinnace.ops.registry import lookup
 F, I, L = tf.float32, tf.int32, tf.int64  # noqa: E741
 FOUR = {"strides": (1, 1, 1, 1), "padding": "SAME"}
 COUNTS = {"binary_output": False}
-# op, inputs (constants, or a dtype and what is known of a shape), attributes, first shapes out.
+# op, inputs (constants, or a dtype and a partial shape), attributes, first output shapes.
 CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
     ("BandedTriangularSolve", [(F, [2, 2, 3]), (F, [2, None, 4])], {}, [[2, 3, 4]]),
     (
@@ -70,7 +70,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
         {"channels": 3},
         [[7, 5, 3]],
     ),
-    # An axis without places is enough to know that there are no elements.
+    # An axis of size 0 is enough to know that there are no elements.
     ("Reshape", [(F, [None, 0, None]), np.int32([1, -1, 1])], {}, [[1, 0, 1]]),
     ("Reshape", [(F, [0, None]), np.int32([-1, 2, 2])], {}, [[0, 2, 2]]),
     ("Reshape", [(F, [0, None]), np.int32([-1, 0])], {}, [[None, 0]]),

@@ -1,4 +1,4 @@
-"""What a few bytes ask for is counted before it is there, arrays and texts alike."""
+"""Memory is counted before it is allocated, for arrays and texts alike."""
 
 import ctypes
 import gc
@@ -41,7 +41,7 @@ with allocation.bounded(8 * size):
     assert int(np.ones(4 * size, np.uint8).sum()) == 4 * size
 assert above.all()
 """
-MOST = 1 << 24  # bytes that each run below may take
+MOST = 1 << 24  # bytes that each run below may use
 MANY = 2_000_000_000
 
 
@@ -54,7 +54,7 @@ def text(item: bytes) -> Any:
 
 
 def doubled(times: int) -> Any:
-    """A text that doubles with each turn of a loop."""
+    """A text that doubles in each iteration of a loop."""
     found = text(b"abcdefgh")
     for _ in range(times):
         found = tf.strings.join([found, found])
@@ -63,7 +63,7 @@ def doubled(times: int) -> Any:
 
 @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
 def grows(turns: Any) -> Any:
-    """The same inside a function, as a model has it."""
+    """The same inside a function, as in a model."""
     found = tf.constant("abcdefgh")
     for _ in tf.range(turns):
         found = tf.strings.join([found, found])
@@ -71,7 +71,7 @@ def grows(turns: Any) -> Any:
 
 
 def png(width: int, height: int) -> bytes:
-    """A picture of zeros in a thousandth of its bytes."""
+    """An image of zeros in a thousandth of its bytes."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
@@ -92,7 +92,7 @@ def picture(kind: str, **options: Any) -> bytes:
 
 
 LONG = b"a" * 100_000
-# Name -> what a request or a graph of a few bytes asks for: arrays, whose sizes are values.
+# Name -> a small request or graph that needs large arrays, whose sizes are values.
 ARRAYS: dict[str, Callable[[], Any]] = {
     "fill": lambda: tf.fill([MANY], 1.0),
     "fill with texts": lambda: tf.fill([MANY], "a"),
@@ -120,7 +120,7 @@ ARRAYS: dict[str, Callable[[], Any]] = {
     "space_to_batch": lambda: tf.space_to_batch([[[1.0]]], [1], [[0, MANY]]),
     "resize": lambda: tf.image.resize(tf.zeros([1, 1, 1, 1]), [40_000, 40_000]),
 }
-# Texts, pictures and lists, of which NumPy does not know.
+# Texts, images and lists, which NumPy does not allocate.
 OTHERS: dict[str, Callable[[], Any]] = {
     "join": lambda: doubled(40),
     "join in a loop": lambda: grows(40),
@@ -168,7 +168,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_an_array_that_is_too_much_is_refused(name: str) -> None:
-    # NumPy asks for its memory, and gets none.
+    # NumPy requests memory, and gets none.
     with pytest.raises(ResourceExhaustedError, match=f"may take {MOST} bytes"), bounded(MOST):
         ARRAYS[name]()
 
@@ -182,7 +182,7 @@ def test_what_is_no_array_is_refused_before_it_is_there(name: str) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # Pictures, and 100 MB that are compressed, are made here first.
+    # Images, and 100 MB to compress, are created here first.
     assert peak < 8 * MOST
 
 
@@ -191,7 +191,7 @@ def test_what_is_no_array_is_refused_before_it_is_there(name: str) -> None:
     reason="this C library does not tell what of its heap is free",
 )
 def test_memory_that_the_heap_kept_is_counted_as_any_other() -> None:
-    """In a long-lived process nothing grows: what earlier runs freed is taken again."""
+    """In a long-lived process memory does not grow: memory freed by earlier runs is reused."""
     pieces = [bytes(100_000) for _ in range(4000)]
     del pieces[1::2]  # holes, which cannot go back to the system
     with pytest.raises(ResourceExhaustedError, match=f"may take {MOST} bytes"), bounded(MOST):
@@ -223,7 +223,7 @@ def test_texts_are_counted_with_what_stands_between_them() -> None:
 
 
 def test_the_last_memory_of_a_process_is_given_to_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that would get it alone is told to come back, and gets it as soon as it is there."""
+    """A run that would get it alone is told to retry, and gets it as soon as it is available."""
 
     def run() -> int:
         with bounded(8 * MOST):
@@ -231,7 +231,7 @@ def test_the_last_memory_of_a_process_is_given_to_no_run(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(allocation, "_GIVEN_BACK_S", 0.0)
     others = np.ones(8 * MOST, np.uint8)
-    # What earlier tests left free in the heap would be given back for the run, and be enough.
+    # Memory that earlier tests left free in the heap would be returned for the run, and suffice.
     gc.collect()
     allocation._give_back()
     monkeypatch.setattr(allocation.limits, "process_bytes", allocation.resident())
@@ -245,5 +245,5 @@ def test_the_last_memory_of_a_process_is_given_to_no_run(monkeypatch: pytest.Mon
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs glibc's heap")
 def test_memory_that_the_heap_keeps_is_given_back_for_a_run() -> None:
-    """In a process of its own: where arrays lie depends on what the heap has had before."""
+    """In a separate process, since addresses of arrays depend on the history of the heap."""
     run_fresh(KEPT_BY_THE_HEAP)

@@ -1,4 +1,4 @@
-"""Inputs that an op cannot mean: one clear error of TensorFlow's class, by op."""
+"""Invalid inputs of ops: one clear error of TensorFlow's class each."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ LOGITS = floats(4, 2, 3)
 STEPS = np.array([4, 4], np.int32)
 ONCE = {"binary_output": True}
 TRUTHS = np.array([True])
-# A picture of two rows that are one cell: the maximum of both is that of the first.
+# An image of two rows that are one cell: the maximum of both is that of the first.
 CELL = floats(1, 2, 1, 1)
 ENDS = (floats(1, 1, 1, 1), longs(0, 2), longs(0, 1))
 
-# op, inputs, attributes, words of the message.
+# op, inputs, attributes, part of the message.
 REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("SparseToDense", (longs(0), longs(1, 1), floats(1), np.float32(0)), {}, r"\[values, 2\]"),
     ("SparseSplit", (longs(0), *SPARSE), {"num_split": 2}, "split_dim must be a scalar"),

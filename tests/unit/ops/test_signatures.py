@@ -1,4 +1,4 @@
-"""The types and values that an op allows are among those that TensorFlow allows.
+"""The types and values that an op allows are a subset of TensorFlow's.
 
 Names, arguments, kinds, defaults and state are compared in tests/unit/graph/test_op_definitions.py.
 """
@@ -14,7 +14,7 @@ from support.golden import golden
 
 TABLE: dict[str, Any] = json.loads(golden("signatures/ops.json").read_text())
 
-# Ops that TensorFlow 2.21 does not have, and why we do.
+# Ops that TensorFlow 2.21 does not have, and why they exist here.
 OURS: dict[str, str] = dict.fromkeys(
     (
         *("CaseFoldUTF8", "NormalizeUTF8", "RegexSplitWithOffsets"),
@@ -44,7 +44,7 @@ def known(op: OpDef) -> Any:
     return TABLE[op.name]
 
 
-# Computed here in more types than TensorFlow has kernels for; such a node is ours alone.
+# Supported here in more types than TensorFlow has kernels for; such nodes run only here.
 WIDER = {
     "MaxPool3D": {"float64"},
     "MaxPool3DGrad": {"float64"},

@@ -1,4 +1,4 @@
-"""Claims about every case of every op: traced, planned, saved and loaded it computes the same."""
+"""Claims about every case of every op: traced, planned, saved and loaded, results are equal."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from support.opcase import Inputs, OpCase, all_cases, arrays_of, tensors_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A random op gives other numbers each time; everything else must agree bit for bit.
+# Random ops give other numbers each time; all others must agree bit for bit.
 CASES = [case for case in all_cases() if case.definition.effect is None]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -31,7 +31,7 @@ def flat(xs: tuple[Any, ...]) -> list[Any]:
 
 
 def traced(case: OpCase, xs: Inputs, attrs: dict[str, Any], *, known: bool) -> ConcreteFunction:
-    """A function of the op's inputs alone, their shapes known or not."""
+    """A function of the op's inputs, with known or unknown shapes."""
     tensors = tensors_of(xs)
 
     def f(*leaves: Tensor) -> Any:
@@ -57,7 +57,7 @@ def assert_same(found: tuple[np.ndarray, ...], wanted: tuple[np.ndarray, ...]) -
             np.testing.assert_array_equal(a, b)
         else:
             assert a.shape == b.shape
-            # A run makes zeros of denormals, an eager op does not (ADR 24).
+            # A run flushes denormals to zero, an eager op does not (ADR 24).
             a, b = _without_denormals(a), _without_denormals(b)
             # Views as bytes, so that NaN equals NaN and 0 differs from -0.
             assert a.tobytes() == b.tobytes() or np.array_equal(
@@ -66,7 +66,7 @@ def assert_same(found: tuple[np.ndarray, ...], wanted: tuple[np.ndarray, ...]) -
 
 
 def _without_denormals(array: np.ndarray) -> np.ndarray:
-    """Zeros of their signs instead of denormals; the bits of all else as they are."""
+    """Denormals replaced by zeros of the same sign; all other bits unchanged."""
     if array.dtype not in (np.float32, np.float64, np.complex64, np.complex128):
         return array
     parts = np.ascontiguousarray(array).reshape(-1).view(array.real.dtype)

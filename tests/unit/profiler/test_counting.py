@@ -1,4 +1,4 @@
-"""Floating-point operations: from shapes, against counts by hand."""
+"""Floating-point operations from shapes, against manual counts."""
 
 import pytest
 

@@ -76,7 +76,7 @@ def test_parts_are_within_the_whole_and_sleep_is_seen() -> None:
     assert call.depth == 0
     assert steps <= call.seconds <= found.seconds
     assert found.covered_s == pytest.approx(call.seconds)
-    # The function is nearly all of it; what is left is Python between the steps.
+    # The function takes almost all of the time; the rest is Python between the steps.
     assert steps >= 0.05
     assert steps >= 0.9 * found.seconds
 

@@ -1,4 +1,4 @@
-"""Every message has the fields that the format has: numbers, names, types, presence."""
+"""Every message has the fields of the format: numbers, names, types, presence."""
 
 import importlib
 import pkgutil
@@ -31,17 +31,17 @@ _PREFIXES = (
     *("pinnace.proto.error", "pinnace.proto"),
     *("pinnace.serving", "pinnace.inference", "pinnace.health"),
 )
-# GraphDebugInfo is proto2 and nothing that computes reads it: its bytes are handed on.
+# GraphDebugInfo is proto2 and no computation reads it: its bytes are passed on.
 NOT_DEFINED = {"GraphDebugInfo", "GraphDebugInfo.FileLineCol", "GraphDebugInfo.StackTrace"}
 AS_BYTES = {("GraphDef", "debug_info")}
-# `?` fields are one oneof, except here: each has a presence of its own.
+# `?` fields form one oneof, except here: each has separate presence.
 SEPARATE_PRESENCE = {"PredictRequest", "PredictRequest.RequestOptions"}
-# The table names these as types of fields and says no more about them.
+# The table names these as types of fields, without details.
 BEYOND_THE_TABLE = {
     # Clusters and benchmarks: tests/oracle compares their bytes with TensorFlow's.
     *("ClusterDef", "JobDef", "ServerDef", "ClusterDeviceFilters", "JobDeviceFilters"),
     *("TaskDeviceFilters", "EntryValue", "MetricEntry", "BenchmarkEntry", "BenchmarkEntries"),
-    # What Keras 2 wrote: folders of its own are read (tests/unit/keras/saving).
+    # Written by Keras 2: tests/unit/keras/saving reads its folders.
     *("KerasMetadata", "KerasObject"),
     *("FullTypeId", "LogMessage", "LogMessage.Level", "LoggingConfig", "LogCollectorConfig"),
     *("SamplingConfig", "NamedTensorProto", "SessionRunRequest", "SessionRunResponse"),
@@ -51,7 +51,7 @@ BEYOND_THE_TABLE = {
     # Boosted trees: only the fields that inference reads; the ops' own tests read their bytes.
     *("TreeEnsemble", "DecisionTree", "TreeNode", "TreeLeaf", "TreeLeaf.Vector", "TreeMetadata"),
     *("BucketizedSplit", "CategoricalSplit", "GrowingMetadata"),
-    # Requests whose Examples stay bytes: the same fields by number, which their own tests hold.
+    # Requests whose Examples stay bytes: the same fields by number, checked by their own tests.
     *("ExamplesRequest", "TasksRequest", "SerializedInput", "SerializedExamples"),
     "SerializedExamplesWithContext",
     # Triton's extensions of the protocol: tests/clients asks them with Triton's own client.
@@ -65,7 +65,7 @@ BEYOND_THE_TABLE = {
     *("SystemSharedMemoryRegisterResponse", "SystemSharedMemoryUnregisterRequest"),
     "SystemSharedMemoryUnregisterResponse",
 }
-# Of proto2, in which ydf writes each number by itself; readers take both.
+# From proto2, in which ydf writes repeated numbers unpacked; readers accept both.
 UNPACKED = {"ForestModel.input_features", "GradientBoostedTreesHeader.initial_predictions"}
 
 
@@ -230,8 +230,8 @@ def test_nothing_is_defined_that_the_table_does_not_know() -> None:
     known = {name for section in TABLE_MESSAGES.values() for name in section}
     known |= {name for section in TABLE_ENUMS.values() for name in section}
     known |= BEYOND_THE_TABLE
-    # Decision forests and SentencePiece: only what inference reads; their tests read what ydf and
-    # SentencePiece wrote.
+    # Decision forests and SentencePiece: only the fields that inference reads; their tests read
+    # files of ydf and SentencePiece.
     others = ("/decision_forest.proto", "/piece_model.proto")
     defined = {*MESSAGES.items(), *ENUMS.items()}
     told = {name for name, kind in defined if not kind.file.name.endswith(others)}

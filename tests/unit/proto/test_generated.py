@@ -1,4 +1,4 @@
-"""The generated modules are those that the pinned protoc makes of the .proto files."""
+"""The generated modules equal the pinned protoc's output for the .proto files."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Queues by models of plain lists, and what waits for what; the shuffled order is TensorFlow's."""
+"""Queues against models of plain lists, and blocking; the shuffled order is TensorFlow's."""
 
 import heapq
 import threading
@@ -117,7 +117,7 @@ def test_what_is_put_in_does_not_change():
 
 
 class Caller(threading.Thread):
-    """A call in a thread of its own: what it gave, or raised."""
+    """A call in a separate thread: its result, or exception."""
 
     def __init__(self, call):
         super().__init__(daemon=True)
@@ -148,7 +148,7 @@ def test_a_call_waits_for_elements():
     caller = Caller(lambda: queue.dequeue_many(3).numpy().tolist())
     waiting(queue, "_taking")
     queue.enqueue_many([[1, 2]])
-    until(lambda: queue.size() == 0)  # those that come are taken at once
+    until(lambda: queue.size() == 0)  # new elements are taken at once
     queue.enqueue(3)
     assert caller.ended() == [1, 2, 3]
 

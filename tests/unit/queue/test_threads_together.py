@@ -1,4 +1,4 @@
-"""CriticalSection and Coordinator: what threads do one at a time, and how they stop."""
+"""CriticalSection and Coordinator: mutual exclusion of threads, and how they stop."""
 
 import gc
 import threading
@@ -26,7 +26,7 @@ def test_one_at_a_time_runs(wrap):
     section, count = tf.CriticalSection(), tf.Variable(0)
 
     def step():
-        # Between reading and writing another thread would be noticed.
+        # A thread between the read and the write would be detected.
         return section.execute(lambda: count.assign(count.read_value() + 1))
 
     traced = wrap(step)
@@ -103,7 +103,7 @@ def test_a_run_that_is_ended_lets_the_next_one_in():
     program(tf.constant(0))
     ending = threading.Timer(0.2, stop.end, [tf.errors.DeadlineExceededError("too long")])
     gc.collect()
-    gc.disable()  # nobody waits for it
+    gc.disable()  # no thread waits for it
     try:
         ending.start()
         together([run, next_one])

@@ -21,7 +21,7 @@ from pinnace.storage.atomic import repair_folder, replace_folder, write_file
 
 
 class Killed(BaseException):
-    """Stands for whatever ends a program at an unlucky moment."""
+    """Represents anything that ends a program at an unlucky moment."""
 
 
 def _fill(folder: Path, content: str, files: int = 3) -> None:
@@ -32,7 +32,7 @@ def _fill(folder: Path, content: str, files: int = 3) -> None:
 
 
 def _content(folder: Path) -> set[str]:
-    """What the files of a complete folder say."""
+    """The contents of a complete folder's files."""
     files = [folder / f"{number}.txt" for number in range(3)]
     return {path.read_text() for path in [*files, folder / "sub" / "deep.txt"]}
 
@@ -266,8 +266,9 @@ def test_a_folder_that_disappears_meanwhile_is_made(old: Path) -> None:
 def test_a_reader_always_finds_a_complete_folder(
     old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The old folder stays, so that whatever a reader misses is the fault of the exchange: who opens
-    # a folder before the exchange and a file in it after the removal finds nothing, as always.
+    # The old folder stays, so that any file that a reader misses is due to the exchange: a reader
+    # that opens a folder before the exchange and a file in it after the removal always finds
+    # nothing.
     monkeypatch.setattr(atomic, "_discard", lambda _: None)
     done = threading.Event()
     seen: list[str] = []
@@ -343,7 +344,7 @@ def test_with_a_journal_a_folder_is_overwritten_in_two_steps(old: Path) -> None:
 def test_an_overwrite_that_was_cut_short_is_finished_by_repair(
     old: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """Ends the program before each call that changes the disk; as if killed, nothing is undone."""
+    """End the program before each call that changes the disk, without clean-up, as if killed."""
     calls = 0
     dead = False
 
@@ -379,7 +380,7 @@ def test_an_overwrite_that_was_cut_short_is_finished_by_repair(
 
 
 class replace_folder_after_death:  # noqa: N801 - reads like the function
-    """`replace_folder` with a journal, whose end may be a kill."""
+    """`replace_folder` with a journal, after which the program may be killed."""
 
     def __init__(self, target: Path) -> None:
         self._inner = replace_folder(target, journal=True)

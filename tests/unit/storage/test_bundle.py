@@ -51,14 +51,14 @@ def _write(prefix: Path, tensors: dict[str, Any], **options: Any) -> None:
 
 
 def _same(a: Array, b: Array) -> None:
-    """Equal dtype, shape and bytes; NaN is equal to itself."""
+    """Whether dtype, shape and bytes are equal; NaN equals itself."""
     assert a.dtype == b.dtype
     assert a.shape == b.shape
     assert a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
 
 
 def _index(prefix: Path, entries: dict[bytes, BundleEntryProto], **header: Any) -> None:
-    """Write an index as it is given."""
+    """Write an index unchanged."""
     file = io.BytesIO()
     table = TableWriter(file)
     message = BundleHeaderProto(num_shards=1, version=VersionDef(producer=1))
@@ -164,7 +164,7 @@ def test_tensors_come_back(tmp_path: Path, tensors: dict[str, tuple[DType, Array
 @given(values=arrays())
 def test_big_endian_bundles_are_swapped(tmp_path: Path, values: tuple[DType, Array]) -> None:
     dtype, array = values
-    prefix = Path(mkdtemp(dir=tmp_path)) / "b"  # an overwrite would name its data file otherwise
+    prefix = Path(mkdtemp(dir=tmp_path)) / "b"  # an overwrite would give its data file another name
     if dtype is string:
         elements: list[bytes] = array.ravel().tolist()
         words = b"".join(struct.pack(">I", len(element)) for element in elements)
@@ -456,7 +456,7 @@ def _extent(start: int, length: int) -> TensorSliceProto.Extent:
 def _partitioned(
     prefix: Path, whole: Array, boxes: list[list[tuple[int, int]]], offset: int | None = None
 ) -> None:
-    """A bundle with `pv` in parts; all at one `offset` if it is given."""
+    """A bundle with `pv` partitioned; all parts at one `offset` if given."""
     data = b""
     entries = {b"pv": _entry(whole)}
     entries[b"pv"].ClearField("size")
@@ -557,7 +557,7 @@ def test_parts_cannot_all_be_the_same_bytes(tmp_path: Path) -> None:
         BundleReader(tmp_path / "b").read("pv")
 
 
-# What cannot be right
+# Invalid bundles
 
 
 def test_missing_files_and_names_are_named(tmp_path: Path) -> None:

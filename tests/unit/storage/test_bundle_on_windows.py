@@ -1,4 +1,4 @@
-"""Windows replaces no file that is mapped: what was loaded from a bundle must not hold its file."""
+"""Windows does not replace mapped files: arrays from a bundle must not keep its file mapped."""
 
 import mmap
 from pathlib import Path
@@ -19,7 +19,7 @@ def write(prefix: Path, value: float) -> None:
 
 
 def holders(array: np.ndarray[Any, Any]) -> list[object]:
-    """The array and what it has its memory from."""
+    """The array and the owners of its memory."""
     found: list[object] = [array]
     while found[-1] is not None:
         last = found[-1]
@@ -41,7 +41,7 @@ def test_a_tensor_holds_its_file_only_where_that_can_be_replaced(
             for one in holders(loaded)
         )
         assert is_mapped is not stays
-        write(tmp_path / "b", 2.0)  # over what was loaded
+        write(tmp_path / "b", 2.0)  # over the loaded file
     np.testing.assert_array_equal(loaded, np.ones((64, 64), np.float32))
     with BundleReader(tmp_path / "b") as reader:
         np.testing.assert_array_equal(reader.read("a"), np.full((64, 64), 2, np.float32))

@@ -1,4 +1,4 @@
-"""Values that are written in parts come back whole, and parts are checked."""
+"""Values that are written in parts are read as a whole, and parts are checked."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever happens to a golden file, reading it is right or one clear error."""
+"""However a golden file is damaged, reading it succeeds or raises one clear error."""
 
 import shutil
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_bytes_replaced_anywhere_are_an_error_or_change_nothing(
 
 
 def _end_of_first_block(content: bytearray) -> int:
-    """Where its type stands: after its restart points, which are one, at 0."""
+    """The offset of its type: after its only restart point, at 0."""
     return content.index(bytes.fromhex("0000000001000000")) + 8
 
 
@@ -104,7 +104,7 @@ def _end_of_first_block(content: bytearray) -> int:
 def test_an_index_that_lies_under_a_right_checksum_is_one_error_or_read(
     tmp_path: Path, data: st.DataObject
 ) -> None:
-    """Damage by somebody who knows the format: the checksum of the block is made to match."""
+    """Damage by an attacker who knows the format: the checksum of the block matches."""
     prefix = _copy("dtypes", tmp_path)
     path = tmp_path / "dtypes.index"
     content = bytearray(path.read_bytes())
@@ -120,7 +120,7 @@ def test_an_index_that_lies_under_a_right_checksum_is_one_error_or_read(
 
 
 def test_the_forged_checksum_is_accepted(tmp_path: Path) -> None:
-    """So the test above reaches what lies behind it."""
+    """This shows that the test above reaches the code after the check."""
     _copy("dtypes", tmp_path)
     path = tmp_path / "dtypes.index"
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""What killed saves leave is removed by a later one, and nothing that somebody still needs."""
+"""Leftovers of killed saves are removed by a later one, and nothing that is still needed."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from pinnace.storage.atomic import repair_folder, replace_folder, write_file
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="nothing is removed there")
 
-# Writes into argv[1] in one of three ways, says so, and goes on for ever.
+# Writes into argv[1] in one of three ways, reports it, and never ends.
 WRITER = """
 import sys, time
 from pathlib import Path
@@ -47,7 +47,7 @@ DAY = 86_400
 
 @pytest.fixture(autouse=True)
 def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test is a process that has looked nowhere yet."""
+    """Make each test a process that has not searched any folder yet."""
     monkeypatch.setattr(leftovers, "_looked", {})
 
 

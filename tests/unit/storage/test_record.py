@@ -136,7 +136,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path: Path, compression: 
             records = list(read_records(path, compression))
         except DataLossError:
             continue
-        # gzip's header holds a time, which may be any; deflate ends in bits that mean nothing.
+        # gzip's header contains a time, which may be any; deflate ends with unused bits.
         assert compression is not None
         assert records == [b"first", b"second"]
 

@@ -44,7 +44,7 @@ def _entry(shared: int, rest: bytes, value: bytes) -> bytes:
 
 
 def _by_hand(block: bytes, kind: int = 0) -> bytes:
-    """A table of one data block, which is given as it is stored."""
+    """A table with one data block, given in its stored form."""
     data = _stored(block, kind)
     handle = varint(0) + varint(len(block))
     meta = varint(len(data)) + varint(8)
@@ -88,8 +88,9 @@ def test_an_empty_table_has_no_entries() -> None:
 def test_the_index_holds_short_separators() -> None:
     big = bytes(262144)
     data = _table({b"abcde": big, b"abzzz": big, b"abzzzz": big, b"w/kernel": b""})
-    # A separator is cut after the first byte that can grow; a key that begins the next one stays;
-    # after the last key comes the next letter. Before each: shared, length, length of the handle.
+    # A separator is cut after the first byte that can be incremented; a key that is a prefix of the
+    # next one stays; after the last key comes the next letter. Before each: shared, length, length
+    # of the handle.
     for entry in (b"\0\3\4abd", b"\0\5\6abzzz", b"\0\1\6b", b"\0\1\4x"):
         assert entry in data[3 * 262144 :]
 
@@ -124,7 +125,7 @@ def test_files_are_named_in_errors(tmp_path: Path) -> None:
 def test_a_table_of_any_size_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "huge.index"
     with path.open("wb") as file:
-        file.truncate(1 << 40)  # sparse: it takes no room
+        file.truncate(1 << 40)  # sparse: it uses no disk space
     with pytest.raises(ResourceExhaustedError, match=r"huge\.index"):
         read_table(path)
 
@@ -174,7 +175,7 @@ def test_a_block_in_an_unknown_compression_is_named() -> None:
 def test_a_block_packed_with_snappy_is_read() -> None:
     block = _entry(0, b"key", b"aaaaaaaaaaaa") + struct.pack("<2I", 0, 1)
     head = block[:7]
-    # The head as it is, eleven more "a" as a copy that reaches into itself, the tail as it is.
+    # A literal head, eleven more "a" as an overlapping copy, a literal tail.
     packed = varint(len(block)) + bytes([6 << 2]) + head
     packed += bytes([(11 - 4) << 2 | 1, 1]) + bytes([7 << 2]) + block[-8:]
     assert unpack(packed, "t") == block

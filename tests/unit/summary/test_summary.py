@@ -1,4 +1,4 @@
-"""Summaries: what is in the file, step by step, eagerly and inside functions."""
+"""Summaries: the file's content, step by step, eagerly and inside functions."""
 
 import io
 import struct
@@ -172,7 +172,7 @@ def test_images_are_png(tmp_path: Path) -> None:
 
 
 def decoded_png(data: bytes) -> np.ndarray[Any, Any]:
-    """The pixels of a PNG of one IDAT chunk without filters; every checksum is verified."""
+    """The pixels of a PNG with one IDAT chunk and no filters; every checksum is verified."""
     file = io.BytesIO(data)
     assert file.read(8) == b"\x89PNG\r\n\x1a\n"
     chunks = {}

@@ -1,4 +1,4 @@
-"""Abseil's assertions and temporary files: each holds where it must, and fails where it must."""
+"""Abseil's assertions and temporary files: each passes and fails where it must."""
 
 import dataclasses
 import unittest
@@ -19,7 +19,7 @@ class Point:
 
 class Case(tf.test.TestCase):
     def runTest(self) -> None:  # noqa: N802 (unittest's name)
-        """Nothing: its assertions are called from outside."""
+        """Do nothing: the assertions are called from outside."""
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ class Sums(tf.test.Benchmark):
 
 
 class Counting:
-    """Has what a session has, and counts."""
+    """A stand-in for a session that counts calls."""
 
     def __init__(self) -> None:
         self.runs: list[object] = []

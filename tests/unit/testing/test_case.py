@@ -1,4 +1,4 @@
-"""The assertions hold where they should, and fail where they should."""
+"""The assertions pass and fail where they should."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pinnace as tf
 
 class Asserting(tf.test.TestCase):
     def runTest(self) -> None:  # noqa: N802 (what unittest calls)
-        """Nothing: the assertions are called one by one."""
+        """Do nothing: the assertions are called one by one."""
 
 
 @pytest.fixture(name="case")

@@ -1,4 +1,4 @@
-"""Graphs are equal by their nodes; decorators of test cases skip where they should."""
+"""Graphs are compared by their nodes; decorators of test cases skip where they should."""
 
 import unittest
 

@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def distinct(draw: st.DrawFn, *shape: int) -> Array:
-    """Numbers no two of which are close: a small step leaves the maxima where they are."""
+    """Well separated numbers: a small step does not move the maxima."""
     seed = draw(st.integers(0, 2**32 - 1))
     count = int(np.prod(shape))
     return (np.random.default_rng(seed).permutation(count) - count / 2).reshape(shape) / 8
@@ -90,7 +90,7 @@ def pictures(draw: st.DrawFn) -> tuple[Array]:
 
 
 def pooled(of: Any, overlapping: bool) -> Any:
-    """A seed's cells are the oracle's to judge: here they are read off the result of the op."""
+    """Cells are read from the op's result; the oracle's tests check which cells a seed gives."""
 
     def run(x: Array) -> Any:
         from pinnace.ops.execute import execute

@@ -53,7 +53,7 @@ def pooled(x: Float64s, rule: Rule, reduce: Callable[..., Any]) -> Float64s:
 
 
 def at_maximum(x: Float64s, rule: Rule) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The place of each output element, and the place in x of its maximum."""
+    """The index of each output element, and the index in x of its maximum."""
     for window, part in windows(x.shape[1:-1], *rule):
         for image in range(len(x)):
             for channel in range(x.shape[-1]):
@@ -84,7 +84,7 @@ def max_second(rule: Rule) -> Callable[..., Float64s]:
 
 
 def and_maxima(rule: Rule, *shape: int, like: str) -> st.SearchStrategy[tuple[Any, ...]]:
-    """x, its maxima, and numbers of the shape of either."""
+    """x, its maxima, and numbers in the shape of one of them."""
     x = different(*shape)
     y_shape = pooled(np.zeros(shape), rule, np.max).shape
     other = normal(*(y_shape if like == "output" else shape))
@@ -116,7 +116,7 @@ CASES = [
         and_maxima(FLAT, *IMAGE, like="output"),
         max_gradient(FLAT),
         attrs=attrs(FLAT),
-        differentiable=(2,),  # where the maxima are does not move
+        differentiable=(2,),  # the maxima's positions are constant
     ),
     OpCase(
         "MaxPoolGradGrad",

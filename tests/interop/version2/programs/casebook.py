@@ -1,4 +1,4 @@
-"""The list of models to write: each a function that saves one, by its name."""
+"""The list of models to write: functions that save one each, by name."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,17 +25,17 @@ def case(kind: str) -> Callable[[Writer], Writer]:
 
 
 def numbers(*shape: int) -> np.ndarray:
-    """Drawn numbers, the same for each model."""
+    """Random numbers, the same for each model."""
     return np.random.default_rng(sum(shape) + 7).standard_normal(shape).astype(np.float32)
 
 
 def integers(most: int, *shape: int) -> np.ndarray:
-    """Drawn integers from 0."""
+    """Random integers from 0."""
     return np.random.default_rng(sum(shape) + 11).integers(0, most, shape)
 
 
 def texts(*values: str) -> np.ndarray:
-    """Strings as TensorFlow takes them."""
+    """A string tensor."""
     return np.array([value.encode() for value in values], object)
 
 
@@ -47,6 +47,6 @@ def first_input(folder: Path, signature: str = "serving_default") -> str:
 
 
 def served(folder: Path, *values: Any) -> list[Call]:
-    """Calls of `serving_default`, whose only input they are."""
+    """Calls of `serving_default` with these values of its only input."""
     name = first_input(folder)
     return [("serving_default", {name: value}) for value in values]

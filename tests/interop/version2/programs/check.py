@@ -1,7 +1,7 @@
 """Load models that were saved again, with TensorFlow: `python check.py FOLDER`.
 
-FOLDER holds <kind>/<name>/model and io.npz. A line of JSON per model tells whether TensorFlow gives
-what was recorded.
+FOLDER has <kind>/<name>/model and io.npz. A line of JSON per model says whether TensorFlow computes
+the recorded results.
 """
 
 import json

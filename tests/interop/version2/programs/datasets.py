@@ -1,4 +1,4 @@
-"""Datasets inside of functions: pipelines as nodes of a graph, their passes in loops."""
+"""Datasets inside functions: pipelines as nodes of a graph, iterated in loops."""
 
 import tempfile
 from pathlib import Path
@@ -26,7 +26,7 @@ def called(*values: Any) -> list[Any]:
 
 @case("datasets")
 def reduced(folder: Path) -> Any:
-    """Slices, mapped with a captured variable, and summed."""
+    """Slices mapped with a captured variable and summed."""
     scale = tf.Variable([1.0, 2.0, 3.0])
 
     def run(x: Any) -> Any:
@@ -39,7 +39,7 @@ def reduced(folder: Path) -> Any:
 
 @case("datasets")
 def batched(folder: Path) -> Any:
-    """Batches, whole and not, in a loop that AutoGraph makes; an iterator per call."""
+    """Full and partial batches in a loop of AutoGraph; an iterator per call."""
 
     def run(x: Any) -> Any:
         found = tf.TensorArray(tf.float32, 0, dynamic_size=True)
@@ -74,7 +74,7 @@ def picked(folder: Path) -> Any:
 
 @case("datasets")
 def nested(folder: Path) -> Any:
-    """flat_map, interleave both ways, windows and what is in them."""
+    """flat_map, interleave in both orders, nested windows."""
 
     def run(x: Any) -> Any:
         data = Data.from_tensor_slices(x)
@@ -103,7 +103,7 @@ def nested(folder: Path) -> Any:
 
 @case("datasets")
 def padded(folder: Path) -> Any:
-    """Words of different number, padded; structures of several components."""
+    """Padded rows of words; structures of several components."""
 
     def run(x: Any) -> Any:
         data = Data.from_tensor_slices(x).map(tf.strings.split, num_parallel_calls=2)
@@ -119,7 +119,7 @@ def padded(folder: Path) -> Any:
 
 @case("datasets")
 def scanned(folder: Path) -> Any:
-    """A running sum, what is unique, a range by steps, an end that is asked for."""
+    """A running sum, unique elements, a range with a step, take_while."""
 
     def run(x: Any) -> Any:
         data = Data.from_tensor_slices(x)
@@ -145,7 +145,7 @@ def scanned(folder: Path) -> Any:
 
 @case("datasets")
 def shuffled(folder: Path) -> Any:
-    """The order is drawn: what is compared is what does not depend on it."""
+    """The order is random: only results that do not depend on it are compared."""
 
     def run(x: Any) -> Any:
         data = Data.from_tensor_slices(x).shuffle(4, seed=3).repeat(2).batch(1000)
@@ -176,7 +176,7 @@ def beside(folder: Path) -> Any:
 
 @case("datasets")
 def grouped(folder: Path) -> Any:
-    """Windows and states by a key; batches of other sizes; what other windows hold."""
+    """Windows and states by key; batches of other sizes; windows of other sizes."""
 
     def run(x: Any) -> Any:
         data = Data.from_tensor_slices(x)
@@ -203,7 +203,7 @@ def grouped(folder: Path) -> Any:
 
 @case("datasets")
 def chosen(folder: Path) -> Any:
-    """Elements of several datasets by a third, of those that fail none, drawn ones."""
+    """Elements of several datasets chosen by a third, without failing ones, and at random."""
 
     def run(x: Any) -> Any:
         data = Data.from_tensor_slices(x)
@@ -231,7 +231,7 @@ def chosen(folder: Path) -> Any:
 
 @case("datasets")
 def read_files(folder: Path) -> Any:
-    """Lines, records and parts of files that the model brings with it."""
+    """Lines, records and parts of the model's own asset files."""
     scratch = Path(tempfile.mkdtemp())
     lines, parts, records = (scratch / name for name in ("lines.txt", "parts", "records"))
     lines.write_bytes(b"one\r\ntwo words\n\nlast")

@@ -11,7 +11,7 @@ LEGACY = tf_keras.optimizers.legacy
 
 
 def trained(model: Any, optimizer: Any, x: Any, y: Any, loss: str = "mse") -> Any:
-    """The model after a step, so that the optimizer has made its slots."""
+    """The model after a step, so that the optimizer has created its slots."""
     model.compile(optimizer, loss)
     model.train_on_batch(x, y)
     return model

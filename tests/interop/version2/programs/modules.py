@@ -1,4 +1,4 @@
-"""tf.Module and plain functions: roots, signatures and objects as programs save them."""
+"""tf.Module and plain functions: roots, signatures and objects that programs save."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ FLOATS = tf.TensorSpec([None, 3], tf.float32, "x")
 
 
 def make_root(folder: Path, name: str) -> None:
-    """Let the root's child of that name be the root, as TensorFlow 2.0 to 2.3 wrote functions."""
+    """Make the root's child of that name the root, as TensorFlow 2.0 to 2.3 wrote functions."""
     path = folder / "saved_model.pb"
     message = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     nodes = message.meta_graphs[0].object_graph_def.nodes
@@ -24,7 +24,7 @@ def make_root(folder: Path, name: str) -> None:
     nodes[0].CopyFrom(nodes[number])
     nodes[0].children.append(kept)
     path.write_bytes(message.SerializeToString())
-    path.with_name("fingerprint.pb").unlink(missing_ok=True)  # it is of the graph before
+    path.with_name("fingerprint.pb").unlink(missing_ok=True)  # it belongs to the previous graph
 
 
 @case("bare function")
@@ -79,7 +79,7 @@ def ragged_input(folder: Path) -> Any:
 
     model = Sum()
     tf.saved_model.save(model, str(folder), signatures=model.total)
-    # TensorFlow gives the parts of a ragged input names of their own.
+    # TensorFlow gives the components of a ragged input separate names.
     return [("serving_default", {"x": numbers(3), "x_1": np.int64([0, 1, 1, 3])})]
 
 
@@ -249,7 +249,7 @@ def table_from_lists(folder: Path) -> Any:
 
 @case("tables")
 def table_from_file(folder: Path) -> Any:
-    os.chdir(folder.parent)  # the name of the file stands in the model
+    os.chdir(folder.parent)  # the name of the file is in the model
     words = Path("words.txt")
     words.write_text("red\ngreen\nblue\n")
 

@@ -1,4 +1,4 @@
-"""Models as programs and libraries write them that do not go the plain way."""
+"""Models of programs and libraries that save in unusual ways."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def change(folder: Path, edit: Any) -> None:
     message = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     edit(message.meta_graphs[0])
     path.write_bytes(message.SerializeToString(deterministic=True))
-    path.with_name("fingerprint.pb").unlink(missing_ok=True)  # it is of the graph before
+    path.with_name("fingerprint.pb").unlink(missing_ok=True)  # it belongs to the previous graph
 
 
 def _frozen() -> Any:
@@ -34,7 +34,7 @@ def _frozen() -> Any:
 
 @case("wrapped")
 def pruned(folder: Path) -> Any:
-    """As the guide's `wrap_frozen_graph`: nothing says which arguments the function had."""
+    """As by the guide's `wrap_frozen_graph`: the function's arguments are not recorded."""
     model = tf.Module()
     whole = _frozen()
     element = whole.graph.as_graph_element
@@ -62,7 +62,7 @@ def pruned_signature(folder: Path) -> Any:
 
 @case("wrapped")
 def loaded_from_version_1(folder: Path) -> Any:
-    """As TFX's transform layer: a model of version 1 with a table, whose signatures are cut out."""
+    """As by TFX's transform layer: a version 1 model with a table, whose signatures are pruned."""
     first = folder.parent / "first"
     with tf.Graph().as_default(), v1.Session() as session:
         words = v1.placeholder(tf.string, [None], "words")
@@ -92,7 +92,7 @@ def loaded_from_version_1(folder: Path) -> Any:
 
 @case("wrapped")
 def wrapped_with_variable(folder: Path) -> Any:
-    """A wrapped function that was not cut, and one that was, of one variable."""
+    """A wrapped function, and a pruned one, that share one variable."""
     model = tf.Module()
 
     def scaled(x: Any) -> Any:
@@ -110,7 +110,7 @@ def wrapped_with_variable(folder: Path) -> Any:
 
 @case("old methods")
 def methods_of_2_0(folder: Path) -> Any:
-    """TensorFlow 2.0 and 2.1 wrote `self` among the parameters, and that they are no method's."""
+    """TensorFlow 2.0 and 2.1 wrote `self` among the parameters, and is_method=False."""
 
     class Scaled(tf.Module):
         def __init__(self) -> None:
@@ -163,7 +163,7 @@ def methods_of_2_0(folder: Path) -> Any:
 
 @case("signs")
 def policy(folder: Path) -> Any:
-    """As TF-Agents names what a policy takes and gives: with slashes, digits first."""
+    """Inputs and outputs of a policy named as by TF-Agents: with slashes, digits first."""
     model = tf.Module()
     model.w = tf.Variable(numbers(2))
 
@@ -198,7 +198,7 @@ def policy(folder: Path) -> Any:
 
 @case("signs")
 def old_policy(folder: Path) -> Any:
-    """The same, as versions before 2.14 wrote it: the names themselves are parameters."""
+    """The same as written by versions before 2.14: the names themselves are parameters."""
     calls = policy(folder)
 
     def as_before(meta: Any) -> None:
@@ -218,7 +218,7 @@ def old_policy(folder: Path) -> Any:
 
 
 def _implementing(interface: str, added: float, device: str | None) -> Any:
-    """One implementation of an interface; what it adds tells which of them ran."""
+    """One implementation of an interface; the number that it adds shows which one ran."""
     marks = {"api_implements": interface}
     if device is not None:
         marks["api_preferred_device"] = device
@@ -227,7 +227,7 @@ def _implementing(interface: str, added: float, device: str | None) -> Any:
 
 @case("implementations")
 def for_devices(folder: Path) -> Any:
-    """As TensorFlow Probability's samplers: a model calls one, and another runs on CPUs."""
+    """Like TensorFlow Probability's samplers: a model calls one, and another runs on CPUs."""
     x = tf.TensorSpec([None], tf.float32, "x")
     signatures = {}
 

@@ -1,7 +1,7 @@
 """Write the models: `python write.py OUT [NAME ...]`, with TensorFlow, and Keras 2 on the path.
 
-Each case gets OUT/<kind>/<name>/model and io.npz with what TensorFlow answers; a line of JSON tells
-how that went.
+Each case gets OUT/<kind>/<name>/model and io.npz with TensorFlow's results; a line of JSON gives
+the outcome.
 """
 
 import json
@@ -28,7 +28,7 @@ import wild  # noqa: E402, F401
 
 
 def write(name: str, out: Path) -> dict[str, Any]:
-    """One case: what was recorded."""
+    """Write one case; returns its record."""
     folder = (out / name).absolute()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -50,7 +50,7 @@ def write(name: str, out: Path) -> dict[str, Any]:
 
 
 def ask(loaded: Any, called: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """What a signature answers, or a function of the object: `@name`, its results by number."""
+    """The results of a signature, or of a function of the object: `@name`, by number."""
     given = {
         key: tf.constant(value) if isinstance(value, (np.ndarray, np.generic)) else value
         for key, value in inputs.items()
@@ -62,7 +62,7 @@ def ask(loaded: Any, called: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Each tensor by a name: those of one value by its name and their number."""
+    """Each tensor by name; components have the value's name and a number."""
     found = {}
     for key, value in values.items():
         parts = tf.nest.flatten(value, expand_composites=True)
@@ -72,7 +72,7 @@ def flat(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> np.ndarray:
-    """An array that npz holds without pickling."""
+    """An array that npz can store without pickling."""
     array = np.asarray(value)
     return array.astype("S") if array.dtype == object else array
 
@@ -85,7 +85,7 @@ def main() -> int:
         tf.keras.backend.clear_session()
         try:
             said = write(name, out)
-        except Exception as error:  # TensorFlow itself cannot: said, and judged by the reader
+        except Exception as error:  # TensorFlow itself cannot; the reader judges it
             said = {"name": name, "ok": False, "error": f"{type(error).__name__}: {error}"}
             said["trace"] = traceback.format_exc()[-1500:]
         sys.stdout.write(f"CASE {json.dumps(said)}\n")

@@ -15,7 +15,7 @@ from pinnace.engine.ahead import reading, sources, table, writing
 from pinnace.engine.codegen import descents, general, number_lists, streams
 from support import numba_kernels
 
-# A loop over scalars gives back a tuple; each dtype that one may carry is in it.
+# A loop over scalars returns a tuple; it contains each dtype that a loop may carry.
 LOOP = """
 @njit([(int64, types.boolean, types.int8, types.uint16, types.float32, types.float64,
         types.Array(types.int32, 1, 'C', readonly=True))],
@@ -31,7 +31,7 @@ def kernel(most, flag, small, word, single, double, numbers):
         state += numbers[n % numbers.shape[0]]
     return state, most, flag, small, word, single, double
 """
-# One that holds more memory than there is.
+# One that needs more memory than available.
 GREEDY = """
 @njit([int64(int64)], cache=True, nogil=True, error_model="numpy")
 def kernel(size):
@@ -39,7 +39,7 @@ def kernel(size):
     scratch[size - 1] = size
     return np.int64(scratch[size - 1])
 """
-# One whose registers are to be as wide as they come.
+# One that should use the widest registers.
 WHOLE = """
 @njit([void(READ, WRITTEN)], cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def kernel(x, y):
@@ -55,7 +55,7 @@ TEXTS = {
     "greedy": GREEDY,
     "whole": WHOLE,
 }
-# What asks Numba's runtime for more than memory is left out, and says so.
+# Kernels that need more of Numba's runtime than memory are omitted, with a message.
 STRANGE = """
 @njit([types.float64(types.float64)], cache=True, nogil=True, error_model="numpy")
 def kernel(x):
@@ -84,7 +84,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with one text of `TEXTS`, for tests that care which folder it is."""
+    """The same with one text of `TEXTS`, for tests that need a separate folder."""
     folder = tmp_path_factory.mktemp("small") / "library"
     _write({"descent": TEXTS["descent"], "strange": STRANGE}, folder)
     return folder
@@ -97,7 +97,7 @@ def _write(texts: Mapping[str, str], folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def kernels(made: Path) -> dict[str, Pair]:
-    """Of each text the function of the library, which stands without Numba, and Numba's."""
+    """For each text the library's function, which works without Numba, and Numba's."""
     chosen = reading.fitting(table.read((made / table.FILE).read_bytes(), sources.version()))
     code = ctypes.CDLL(str(made / chosen.file))
     return {

@@ -1,4 +1,4 @@
-"""Libraries for other systems: built and read, not run; and refused where they are not for."""
+"""Libraries for other systems: built and read, but not run; refused on systems that do not fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ needs_numba = pytest.mark.skipif(
 
 
 def write(folder: Path, system: systems.System) -> Any:
-    """The entries of a library of `KERNELS` for a system's smallest processor."""
+    """Write a library of `KERNELS` for a system's smallest processor; returns its entries."""
     from pinnace.engine.ahead import sources
 
     texts = {name: sources.texts()[name] for name in KERNELS}
@@ -66,7 +66,7 @@ def test_a_library_for_another_system_offers_its_kernels_there(
     if system != systems.here():
         with pytest.raises(RefusedError, match="none is for this processor"):
             reading.fitting([library])
-    # The oldest glibc that wheels are for.
+    # The oldest glibc that wheels support.
     content = (tmp_path / "library" / library.file).read_bytes()
     versions = {int(one) for one in re.findall(rb"GLIBC_2\.(\d+)", content)}
     assert max(versions, default=0) <= release.GLIBC
@@ -149,13 +149,13 @@ def test_a_library_for_another_machine_is_refused_with_its_reason(
 
 
 def test_what_numpy_found_is_what_linux_reports() -> None:
-    """What Windows' libraries are chosen by; only levels are compared that both know of."""
+    """Windows' libraries are chosen by these; only levels that both know are compared."""
     if systems.machine() != systems.X86 or sys.platform != "linux":
         pytest.skip("needs Linux on x86-64")
     wanted = {word for words in processors._LEVELS.values() for word in words}
     assert processors._seen_by_numpy() & wanted <= processors._reported() & wanted
     seen, reported = processors._seen_by_numpy(), processors._reported()
-    if "abm" in seen:  # NumPy 2.4 looks for all features of the levels
+    if "abm" in seen:  # NumPy 2.4 checks all features of the levels
         assert seen & wanted == reported & wanted
 
 

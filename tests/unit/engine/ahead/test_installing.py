@@ -34,13 +34,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(general, "names", lambda: NAMES)
         assert installing.make([FAMILY], folder) is not None
-        assert installing.make([FAMILY], folder) is None  # it is there
+        assert installing.make([FAMILY], folder) is None  # it exists
     return folder
 
 
 @pytest.fixture
 def installed(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, as that of this process, which has not looked for one."""
+    """A copy as the library of this process, which has not searched for one yet."""
     shutil.copytree(library, tmp_path / "library")
     monkeypatch.setattr(general, "names", lambda: NAMES)
     monkeypatch.setattr(reading, "INSTALLED", tmp_path / "library")
@@ -100,7 +100,7 @@ def damaged(folder: Path) -> None:
 def test_a_library_that_is_not_as_it_was_made_is_not_used(
     installed: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], reason: str
 ) -> None:
-    """It is looked for once, whoever asks, and told once."""
+    """The library is searched for once, and the result is logged once."""
     spoil(installed)
     with caplog.at_level(logging.WARNING, "pinnace"):
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Kernels compiled ahead give Numba's bits, and refuse what they were not compiled for."""
+"""Precompiled kernels give Numba's bits, and refuse arguments for which they were not compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEED = st.integers(0, 2**32 - 1)
 
 
 def same(pair: Pair, arguments: Sequence[Any]) -> Any:
-    """What both functions give, once their results and all arrays are known to be equal."""
+    """The results of both functions, after a check that results and all arrays are equal."""
     copies = [
         [one.copy() if isinstance(one, np.ndarray) else one for one in arguments] for _ in pair
     ]

@@ -1,6 +1,6 @@
-"""What Python frees last refers to memory of ours: the interpreter's end reads it.
+"""Objects that Python frees last refer to our memory, which is read at interpreter exit.
 
-Memory that was freed is filled here, so that whoever reads it fails each time, not now and then.
+Freed memory is overwritten here, so that reading it fails every time, not sporadically.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-# Held by a module of Python's own, and in a circle: both are there when other modules are cleared.
+# Referenced by a module of Python's, and in a cycle: both exist when other modules are cleared.
 KEEP = """
 import builtins
 

@@ -1,4 +1,4 @@
-"""A library is used where all is as it was made; elsewhere plans answer, and one line says why."""
+"""An intact library is used; otherwise plans compute the results, and one line says why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ["descent"]
 
 @pytest.fixture
 def installed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy, which may be spoilt, as the library of this process, which has not looked for it."""
+    """A copy, which may be damaged, as the library of this process, which has not searched yet."""
     folder = tmp_path / "library"
     shutil.copytree(small, folder)
     monkeypatch.setattr(general, "names", lambda: NAMES)
@@ -32,7 +32,7 @@ def installed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def test_a_kernel_is_found_by_its_name(installed: Path) -> None:
-    assert reading.notes() == []  # nobody has asked for machine code
+    assert reading.notes() == []  # machine code has not been requested yet
     function = reading.functions()["descent"]
     numbers = np.ones(8, np.float32)
     function(0, 8, numbers, np.full(8, 0.5, np.float32), 0.5)
@@ -60,7 +60,7 @@ def test_what_would_be_used_is_told_before_anybody_asks(installed: Path) -> None
 def test_all_kernels_are_there_or_none(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A library with other kernels than this version's is of no use to it."""
+    """A library with other kernels than this version's is not used."""
     monkeypatch.setattr(general, "names", lambda: [*NAMES, "adam"])
     with caplog.at_level(logging.WARNING, "pinnace"):
         assert reading.functions() == {}
@@ -116,8 +116,14 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
     (no_library, "native.so"),
     (lambda folder: (folder / "native.so").unlink(), "No such file"),
     (lambda folder: (folder / table.FILE).write_bytes(b"{"), "kernels.json is damaged"),
-    (lambda folder: told(folder, lambda one: one.update(kernels="0")), "by another pinnace"),
-    (lambda folder: told(folder, lambda one: one.update(format=1)), "by another pinnace"),
+    (
+        lambda folder: told(folder, lambda one: one.update(kernels="0")),
+        "by another version of pinnace",
+    ),
+    (
+        lambda folder: told(folder, lambda one: one.update(format=1)),
+        "by another version of pinnace",
+    ),
     (lambda folder: told(folder, lambda one: one.pop("libraries")), "kernels.json is damaged"),
     (lambda folder: told(folder, lambda one: one.update(libraries=[{}])), "is damaged"),
     (lambda folder: told(folder, lambda one: one.update(libraries=[])), "there are none"),
@@ -166,13 +172,13 @@ def test_another_system_and_another_layout_of_arrays_are_refused(
     with caplog.at_level(logging.WARNING, "pinnace"):
         assert reading.functions() == {}
     (record,) = caplog.records
-    wanted = "this is darwin" if what == "system" else "lays out arrays in another way"
+    wanted = "this is darwin" if what == "system" else "another layout of arrays"
     assert wanted in record.getMessage()
 
 
 @pytest.fixture
 def alone(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same of a wheel, which has the library and not the kernels' sources."""
+    """The same for a wheel, which has the library but not the kernels' sources."""
     monkeypatch.setattr(reading, "has_sources", lambda: False)
     monkeypatch.setattr(sources, "version", lambda: pytest.fail("there are no sources"))
     return installed
@@ -186,8 +192,14 @@ def test_a_library_is_used_where_no_sources_are() -> None:
 ALONE: list[tuple[Callable[[Path], object], str]] = [
     (shutil.rmtree, f"there is no library; {reading.COMPILE} makes one"),
     (changed, "native.so is damaged; pip install --force-reinstall --no-deps pinnace restores it"),
-    (lambda folder: told(folder, lambda one: one.update(pinnace="0")), "by another pinnace (0);"),
-    (lambda folder: told(folder, lambda one: one.update(format=1)), "by another pinnace"),
+    (
+        lambda folder: told(folder, lambda one: one.update(pinnace="0")),
+        "by another version of pinnace (0);",
+    ),
+    (
+        lambda folder: told(folder, lambda one: one.update(format=1)),
+        "by another version of pinnace",
+    ),
     (lambda folder: told(folder, no_symbol), "pinnace_of_no_kernel"),
     (
         lambda folder: told(

@@ -1,4 +1,4 @@
-"""Curves written by vectors against float64: how exact, at the ends, any number of numbers."""
+"""Vectorised activations against float64: accuracy, extreme values, any length."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_its_ends_are_those_of_the_function(mode: int) -> None:
     with np.errstate(invalid="ignore"):
         wanted = CURVES[mode](x.astype(np.float64)).astype(np.float32)
     found = curve(x, mode)
-    # Below the smallest normal number sigmoids are 0, and numbers times that.
+    # Below the smallest normal number sigmoids are 0, and so are products with them.
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=2e-36)
-    if mode != SIGMOID:  # an infinite number times a sigmoid of 0 is none, as in the plan
+    if mode != SIGMOID:  # infinity times a sigmoid of 0 is NaN, as in the plan
         np.testing.assert_array_equal(np.signbit(found[1:2]), np.signbit(x[1:2]))
         np.testing.assert_array_equal(np.signbit(found[3:]), np.signbit(x[3:]))
 

@@ -1,6 +1,6 @@
-"""Each instruction of elementwise programs against float64, wherever its numbers lie.
+"""Each instruction of elementwise programs against float64, at any memory position.
 
-Memory ends at a page that nobody may touch; what an instruction does not write is as it was.
+Memory ends at a protected page; memory that an instruction does not write is unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def smaller(a: Any, b: Any) -> Any:
     return np.where(np.isnan(a) | np.isnan(b), np.nan, np.minimum(a, b))
 
 
-# In float64, and within how many units of the last place of float32; one step, two for pairs.
+# The function in float64, and the permitted error in float32 ulps; one step, two for pairs.
 EXACT: dict[str, tuple[Callable[..., Any], int]] = {
     "SAME": (lambda a: a, 0),
     "NEGATIVE": (lambda a: -a, 0),
@@ -58,14 +58,14 @@ EXACT: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 def reference(name: str, given: Sequence[Any]) -> tuple[Any, Any]:
-    """What an instruction makes, and by how much it may be off."""
+    """The result of an instruction, and its permitted error."""
     wide = [np.asarray(one, np.float64) for one in given]
     pairs = {pair: both for both, pair in block_programs.PAIRS.items()}
     if name in pairs:
         first, second = pairs[name]
         inner = EXACT[first][0](*wide[:2])
         exact = wide[2] - inner if second == "REVERSED" else EXACT[second][0](inner, wide[2])
-        # The step in between is rounded, or not: what it may be off is seen in the result.
+        # The intermediate step may be rounded or not, which affects the result.
         size = np.abs(wide[2]) if second == "MULTIPLY" else 1.0
         return exact, np.spacing(np.abs(inner).astype(np.float32)).astype(np.float64) * size
     return EXACT[name][0](*wide), 0.0
@@ -122,7 +122,7 @@ def run(
 
 
 def lent(array: Any, *, apart: int = 0) -> Any:
-    """The array in memory that ends at a forbidden page, its rows so many numbers apart."""
+    """The array in memory that ends at a protected page, with this row stride in numbers."""
     rows, width = array.shape if array.ndim == 2 else (1, array.size)
     lender = Lender.of_thread()
     size = (rows - 1) * (width + apart) + width
@@ -168,13 +168,13 @@ def check(name: str, found: Any, wanted: Any, moved: Any) -> None:
     ulps = 3 if name in block_programs.PAIRS.values() else EXACT[name][1]
     with np.errstate(all="ignore"):
         allowed = ulps * np.spacing(np.abs(wanted)).astype(np.float64) + moved
-        # Exponentials of what is below the least normal number may be 0.
+        # Exponentials below the smallest normal number may be 0.
         allowed = np.where(np.isfinite(allowed), allowed + (ulps > 1) * 1.2e-38, np.inf)
         apart = np.abs(found.astype(np.float64) - wanted)
         alike = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
-        edge = np.abs(wanted) > 3.3e38  # of which a rounding makes an infinity
+        edge = np.abs(wanted) > 3.3e38  # which rounding turns into infinity
     right = alike | (apart <= allowed) | (edge & (np.abs(found) > 3.3e38))
-    right |= ~np.isfinite(moved)  # the step in between is none of float32
+    right |= ~np.isfinite(moved)  # the intermediate step is not in float32
     assert right.all(), (name, found[~right][:4], wanted[~right][:4])
 
 
@@ -196,7 +196,7 @@ def test_what_is_written_may_be_what_is_read_and_rows_may_be_numbers(
                 same = [one.copy() for one in given]
                 run(what, same[n], same, rows, width)
                 np.testing.assert_array_equal(same[n], apart)
-        # The same numbers as those of rows, side by side.
+        # The same numbers as in rows, contiguous.
         if "s" not in mode:
             narrow = np.empty(rows * width, np.float32)
             flat = [one.reshape(-1) for one in given]
@@ -225,7 +225,7 @@ def test_reductions_of_rows(name: str, specials: bool) -> None:
                 assert (np.abs(to - exact) <= 1e-5 * size).all()
             else:
                 finite = np.isfinite(terms).all(-1) & (size < 1e38)
-                # Numbers below the least normal one may be taken for 0.
+                # Numbers below the smallest normal one may be treated as 0.
                 apart = np.abs(to[finite] - exact[finite])
                 assert (apart <= 1e-5 * size[finite] + width * 1.2e-38).all()
                 assert np.isnan(to[np.isnan(exact)]).all()

@@ -1,4 +1,4 @@
-"""Lines of depthwise convolutions by machine code, beside sums of products in float64."""
+"""Lines of depthwise convolutions in machine code, against sums of products in float64."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -98,4 +98,4 @@ def test_drawn_lines(line: Callable[..., None], drawn: Drawn, mode: int, is_in_p
     line(np.array(q, np.int64), np.arange(len(x)) * x[0].size)
     # Sums of up to 21 products of numbers around 1.
     np.testing.assert_allclose(y[1:-1], wanted, rtol=1e-5, atol=2e-5)
-    np.testing.assert_array_equal(y[[0, -1]], around[[0, -1]])  # nothing beside is written
+    np.testing.assert_array_equal(y[[0, -1]], around[[0, -1]])  # nothing else is written

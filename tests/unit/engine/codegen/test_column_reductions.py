@@ -1,4 +1,4 @@
-"""Sums, means and maxima over any neighbouring axes are statements of small plans."""
+"""Sums, means and maxima over any adjacent axes are statements of small plans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def neighbouring(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def is_apart(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether another axis that has a size lies between them."""
+    """Whether another axis longer than 1 is between them."""
     over = [axis for axis in axes if shape[axis] > 1]
     if not over:
         return False
@@ -53,7 +53,7 @@ def test_any_neighbouring_axes(name: str, shape: tuple[int, ...], keep: bool) ->
         function = tf.function(f)
         plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
         if is_apart(shape, axes):
-            with pytest.raises(UnsupportedError, match="no neighbours"):
+            with pytest.raises(UnsupportedError, match="not adjacent"):
                 table_of(plan, [x])
             continue
         found, _ = table_of(plan, [x]).run([x], None)

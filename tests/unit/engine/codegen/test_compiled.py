@@ -1,4 +1,4 @@
-"""What is compiled gives what the plan gives: clusters, turns of loops, loops over scalars."""
+"""Compiled code gives the plan's results: clusters, loop iterations, loops over scalars."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def normal(*shape: int) -> Any:
 
 @pytest.fixture
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls take what machine code there is."""
+    """Calls use all available machine code."""
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
 def fused_places(function: Any, *arguments: Any) -> int:
-    """How many clusters a function calls for these arguments."""
+    """The number of clusters that a function calls for these arguments."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
     prepared = next(iter(plan.tiers._tier.prepared.values()))
     assert prepared is not None
@@ -74,7 +74,7 @@ def test_a_cluster_computes_what_its_steps_do(name: str) -> None:
         wide = wide[:, ::2]
     y = np.tanh(wide * other + 0.5)
     z = np.maximum(y, 0) * 0.5 * special.erfc(-wide) - np.exp(-np.square(other * y))
-    # A dozen roundings and functions within 16 units of the last place, of numbers up to 4.
+    # A dozen roundings and functions within 16 ulps, of numbers up to 4.
     for got, wanted in zip(found, (z + 1, y * z), strict=True):
         np.testing.assert_allclose(got.numpy(), wanted, rtol=2e-5, atol=2e-5)
 
@@ -128,7 +128,7 @@ def test_a_value_used_before_the_cluster_is_there_in_time() -> None:
         f(x, w)
     found = f(x, w).numpy()
     a = np.maximum(x.astype(np.float64) + 1, 0) * 2
-    # Sums of 512 products in float32, through a function with slope up to 1.
+    # Sums of 512 float32 products, through a function with a slope of at most 1.
     np.testing.assert_allclose(found, np.tanh(a @ w * a + x) - a, rtol=1e-3, atol=1e-3)
 
 
@@ -168,7 +168,7 @@ def deciding(x: Any, steps: Any) -> Any:
 
 
 def swapping(x: Any, steps: Any) -> Any:
-    """One variable's new value is another's old one; one is handed on."""
+    """One variable's new value is another's old one; one is passed on unchanged."""
     return tf.while_loop(
         lambda i, *_: i < steps,
         lambda i, a, b, kept: (i + 1, b, tf.sin(a) + tf.cast(i, a.dtype) * kept, kept),
@@ -205,7 +205,7 @@ def test_a_scalar_loop_is_the_plan_bit_for_bit(name: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(loops.Loop, "run", counted)
     found = [value.numpy() for value in f(start, np.int32(3000))]
     assert calls > 0
-    # sin is the library's here and NumPy's there: a unit of the last place a turn, which it damps.
+    # sin is the library's here and NumPy's there: one ulp per iteration, which is damped.
     exact = name != "swapped"
     for got, wanted in zip(found, plain, strict=True):
         assert got.dtype == wanted.dtype
@@ -265,7 +265,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
         input_signature=[tf.TensorSpec([None, 32], tf.float32), tf.TensorSpec([32, 64])],
     )
     monkeypatch.setattr(config.settings, "tier", "auto")
-    # A loop of which there is no kernel as a whole.
+    # A loop that has no kernel as a whole.
     monkeypatch.setattr(iteration, "Iteration", unsupported)
     first = normal(rows[0], 32)
     for _ in range(20):
@@ -284,7 +284,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
         for _ in range(20):
             a, b = np.split(h @ w, 2, axis=1)
             h = np.tanh(a) / (1 + np.exp(-b)) + np.exp(-a * a) * x
-        # float32 through 20 turns that do not magnify.
+        # float32 through 20 iterations that do not amplify errors.
         np.testing.assert_allclose(f(x, w).numpy(), h, rtol=1e-3, atol=1e-4)
     assert "_made" in vars(loops.forms[0])
 

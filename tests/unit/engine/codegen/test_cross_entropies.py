@@ -1,4 +1,4 @@
-"""Cross entropies by machine code, beside the formula in float64."""
+"""Cross entropies in machine code, against the formula in float64."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,7 @@ def test_losses_and_slopes_are_those_of_the_formula(
     shifted = exact - exact.max(1, keepdims=True)
     log_softmax = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
     loss, slopes = both(x, labels)
-    # A difference of float32 numbers up to 60 `scale`s apart is off by half a unit of them.
+    # A difference of float32 numbers up to 60 `scale`s apart has an error of half their ulp.
     chosen = -log_softmax[np.arange(rows), labels]
     np.testing.assert_allclose(loss, chosen, rtol=2e-6, atol=scale * 4e-6 + 1e-6)
     wanted = np.exp(log_softmax)

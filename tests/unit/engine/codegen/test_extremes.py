@@ -1,4 +1,4 @@
-"""Largest and smallest numbers, and their gradients, by machine code: those of the formulas."""
+"""Maxima, minima and their gradients in machine code, against the formulas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kernels() -> dict[str, Any]:
 
 
 def numbers(random: Any, *shape: int) -> Any:
-    """Few different ones, so that ties are the rule; some that are none, some infinite."""
+    """Few distinct numbers, so that ties are common; some NaN, some infinite."""
     made = random.integers(-3, 3, shape).astype(np.float32)
     for odd in (np.nan, np.inf, -np.inf):
         made[random.random(shape) < random.choice([0, 0.02])] = odd

@@ -1,4 +1,4 @@
-"""A loop behind convolutions is a region of its own, and gives what the plan's steps give."""
+"""A loop after convolutions is a separate region, and gives the results of the plan's steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls take what machine code there is."""
+    """Calls use all available machine code."""
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
@@ -32,7 +32,7 @@ def looped(function: Any, *arguments: Any) -> list[Looped]:
 
 
 def warmed(function: Any, *arguments: Any) -> Any:
-    for _ in range(6):  # one of the first compares the regions with the steps
+    for _ in range(6):  # one of the first calls compares the regions with the steps
         function(*arguments)
     return function
 
@@ -102,7 +102,7 @@ def test_weights_of_the_loop_follow_assignments() -> None:
 
 
 def test_steps_run_where_the_kernel_gives_up() -> None:
-    """A loop whose end depends on numbers takes more iterations than a kernel may."""
+    """A loop whose end depends on data needs more iterations than a kernel may run."""
     kernel = tf.constant(normal(3, 3, 1, 4))
 
     def program(x: Any, limit: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Loops that people write: whole iterations are tables, with the plan's answers."""
+"""Typical loops: whole iterations are tables, with the plan's results."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def sinkhorn() -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def masked() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """As Keras masks recurrent layers on JAX: a row of an invariant mask for each step."""
+    """As in Keras's recurrent layers on JAX: a row of an invariant mask for each step."""
     weights = normal(UNITS, UNITS) * 0.3
     mask = np.random.default_rng(2).random((STEPS, ROWS, 1)) < 0.5
 
@@ -290,14 +290,14 @@ def test_a_table_is_made_at_the_first_start(monkeypatch: pytest.MonkeyPatch) -> 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 5), st.integers(1, 5), st.integers(0, 2), st.data())
 def test_drawn_steps(rows: int, width: int, steps: int, axis: int, data: Any) -> None:
-    """Slices, reductions, stacks and functions in drawn order and of drawn sizes."""
+    """Slices, reductions, stacks and functions in random order and with random sizes."""
     x = tf.constant(normal(rows, steps, width))
     names = ["sum", "mean", "max", "softmax", "sin", "floor", "column", "stack", "power", "places"]
     chosen = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
     place = data.draw(st.integers(0, width - 1))
 
     def one(name: str, h: Any, x: Any) -> Any:
-        # Of what has no rounding yet: neither jumps nor sums of many terms blow that up.
+        # Of exact values: neither jumps nor sums of many terms amplify rounding.
         if name in {"sum", "mean", "max"}:
             reduce = getattr(tf, f"reduce_{name}")
             return h - 0.1 * reduce(x, [-1] if axis else [0, 1], keepdims=True)

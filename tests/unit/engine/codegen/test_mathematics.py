@@ -1,4 +1,4 @@
-"""The functions of generated kernels against float64, in units of the last place."""
+"""The functions of generated kernels against float64, in ulps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def kernel(x, y):
         y[c] = {name}(x[c])
 """
 _WHOLE = _TEXT.replace("    for c", "    whole_vectors()\n    for c")
-# What the docstrings promise.
+# The errors that the docstrings promise.
 FUNCTIONS: dict[str, tuple[Any, float, float, float]] = {
     "exp": (np.exp, -87, 88.7, 2),
     "sigmoid": (special.expit, -87.3, 87.3, 3),
@@ -44,7 +44,7 @@ def test_it_is_as_exact_as_it_says(name: str) -> None:
     y = np.empty_like(x)
     made(name)(x, y)
     wanted = reference(x.astype(np.float64))
-    # Below the smallest normal number digits are lost by definition.
+    # Below the smallest normal number, precision is lost by definition.
     unit = np.maximum(np.spacing(np.abs(wanted).astype(np.float32)), np.finfo(np.float32).tiny)
     assert np.max(np.abs(y - wanted) / unit) <= ulps
 
@@ -55,7 +55,7 @@ def test_its_ends_are_those_of_the_function(name: str) -> None:
     made(name)(ENDS, y)
     with np.errstate(over="ignore"):
         wanted = FUNCTIONS[name][0](ENDS.astype(np.float64)).astype(np.float32)
-    # One unit: a fit may come to rest just below 1.
+    # One ulp: a fit may end just below 1.
     np.testing.assert_allclose(y, wanted, rtol=math.ldexp(1, -23))
 
 
@@ -102,6 +102,6 @@ def test_sigmoids_of_what_is_far_below_0_keep_their_digits() -> None:
     wanted = special.expit(x.astype(np.float64))
     normal = wanted >= np.finfo(np.float32).tiny
     assert np.max(np.abs(y[normal] / wanted[normal] - 1)) < 4e-7
-    # Below the smallest normal number some digits are there, then none.
+    # Below the smallest normal number precision decreases to zero.
     assert np.all(y[~normal] <= np.finfo(np.float32).tiny)
     assert not y[x < -89].any()

@@ -1,4 +1,4 @@
-"""Machine code reads numbers as a parser of doubles does, or says that it cannot."""
+"""Machine code parses numbers like a parser of doubles, or refuses."""
 
 import json
 import random
@@ -21,8 +21,8 @@ def read() -> Read:
     function = kernels.function(number_lists.NAME)
 
     def reads(text: bytes) -> tuple[np.ndarray[Any, Any], list[int]] | None:
-        """The numbers of a text that begins behind a bracket; rows, width and end."""
-        # The bytes around the text are ones that would be seen if they were read.
+        """The numbers of a text that starts after a bracket; rows, width and end."""
+        # The bytes around the text would change the result if they were read.
         whole = b"7" * 40 + text + b"7" * 40
         numbers, found = np.empty(len(text) + 1, np.float32), np.zeros(3, np.int64)
         view = np.frombuffer(whole, np.uint8)[40:-40]
@@ -76,7 +76,7 @@ def test_every_bit_is_that_of_a_parser_of_doubles(
 
 
 def test_what_programs_write_is_read(read: Read) -> None:
-    """Floats as Python, NumPy and browsers write them, and pixels."""
+    """Floats as written by Python, NumPy and browsers, and pixels."""
     drawn = random.Random(0)
     values = [drawn.uniform(-1, 1) * 10 ** drawn.randint(-25, 6) for _ in range(500)]
     values = [struct.unpack("f", struct.pack("f", value))[0] for value in values]
@@ -88,7 +88,7 @@ def test_what_programs_write_is_read(read: Read) -> None:
 
 
 def test_a_double_near_the_middle_between_two_floats_is_left_to_others(read: Read) -> None:
-    """There two roundings may give another float than one: 1 + 2**-24 is such a middle."""
+    """There, double rounding may give another float than one rounding: 1 + 2**-24 is a midpoint."""
     assert read(b"1.00000005960464477539]") is None
     assert read(b"0.99999997019767761]") is None
     found = read(b"1.000000059604648]")
@@ -108,7 +108,7 @@ NO_ROWS = [
 @pytest.mark.parametrize("text", NO_ROWS)
 def test_what_is_no_row_of_numbers_is_not_read(read: Read, text: str) -> None:
     assert read(text.encode()) is None
-    # Behind enough bytes digits are looked at many at once.
+    # With enough bytes left, many digits are parsed at once.
     many = "0.25, " * 20
     behind = f"[{many}" + text[1:] if text.startswith("[") else many + text
     assert read(behind.encode()) is None

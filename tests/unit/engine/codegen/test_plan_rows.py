@@ -1,4 +1,4 @@
-"""Threads share the rows of plans with long loops: the bits are the same, whoever computes them."""
+"""Threads share the rows of plans with long loops: results do not depend on their division."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ LAYERS = tf.keras.layers
 
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any loop is worth sharing, and cores are idle."""
+    """Every loop is worth sharing, and cores are idle."""
     monkeypatch.setattr(config.settings, "tier", "auto")
     monkeypatch.setattr(small_plans, "SHARED_MULTIPLICATIONS", 0)
     monkeypatch.setattr(team, "has_idle_core", lambda _=0: True)
 
 
 def traced(program: Callable[..., Any], *like: Any) -> Any:
-    """The program for any number of rows."""
+    """The program traced for any number of rows."""
     specs = [tf.TensorSpec([None, *one.shape[1:]], one.dtype) for one in like]
     return tf.function(program, input_signature=specs)
 
 
 def is_shared(function: Any, *arguments: Any) -> bool:
-    """Whether calls like this, or their loops with what is around them, are tables of parts."""
+    """Whether such calls, or their loops with surrounding steps, are tables of parts."""
     found = [small_plan(function, *arguments)]
     found += [region._small for region in looped(function, *arguments)]
     return any(one is not None and isinstance(one._walk, small_plans._Shared) for one in found)
@@ -55,14 +55,14 @@ def flat(results: Any) -> list[Any]:
 
 
 def check_bits(monkeypatch: pytest.MonkeyPatch, program: Any, *arguments: Any) -> None:
-    """The same bits with any number of threads, from the first call on, and what the steps give."""
+    """Check equal bits with any number of threads, in all calls, and the steps' results."""
     found = []
     for threads in (1, 2, 4):
         monkeypatch.setattr(team, "size", lambda threads=threads: threads)
         function = traced(program, *arguments)
         found += [flat(function(*arguments)) for _ in range(3)]
         assert is_shared(function, *arguments) == (len(arguments[0]) >= 8)
-    # A table for all rows: nothing is worth sharing.
+    # One table for all rows: nothing is worth sharing.
     with monkeypatch.context() as patch:
         patch.setattr(small_plans, "SHARED_MULTIPLICATIONS", 1 << 60)
         function = traced(program, *arguments)
@@ -115,7 +115,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 def steps_of_rows(rows: int, steps: int = 11, features: int = 5) -> Any:
     x = normal(rows, steps, features)
-    x[RANDOM.random((rows, steps)) < 0.3] = 0  # masked, where something masks
+    x[RANDOM.random((rows, steps)) < 0.3] = 0  # masked, if there is a mask
     return tf.constant(x)
 
 
@@ -147,7 +147,7 @@ def test_tokens_are_looked_up_and_masked(monkeypatch: pytest.MonkeyPatch) -> Non
     function = traced(lambda x: model(x), tokens)
     wanted = function(tokens).numpy()
     beyond = tokens.numpy()
-    beyond[-1, 3] = 20  # in the last part alone
+    beyond[-1, 3] = 20  # only in the last part
     with pytest.raises(tf.errors.InvalidArgumentError):
         function(tf.constant(beyond))
     np.testing.assert_array_equal(function(tokens).numpy(), wanted)
@@ -253,7 +253,7 @@ def test_a_part_that_raises_leaves_the_call_to_the_plan(monkeypatch: pytest.Monk
     np.testing.assert_allclose(function(x).numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
-# What mixes rows.
+# Steps that mix rows.
 
 
 def looping(turn: Callable[[Any, Any], Any]) -> Any:
@@ -281,7 +281,7 @@ MIXED: dict[str, Any] = {
 
 
 def by_their_number(x: Any) -> Any:
-    """As many turns as there are rows."""
+    """A loop with as many iterations as rows."""
     h = tf.tanh(x)
     for _ in tf.range(tf.shape(x)[0]):
         h = tf.tanh(h @ W)
@@ -322,7 +322,7 @@ MIXING = ("mean of rows", "rows reversed", "products of rows")
 def turned(  # noqa: C901 (one case after the other)
     name: str, h: Any, x: Any, mask: Any, w: Any
 ) -> Any:
-    """A step of a turn on the state, an element of each row's sequence, and its mask."""
+    """A step of an iteration on the state, an element of each row's sequence, and its mask."""
     match name:
         case "product":
             return tf.tanh(h @ w + x)
@@ -389,7 +389,7 @@ def test_drawn_loops(turns: list[str], data: st.DataObject) -> None:
     assert set(turns).isdisjoint(MIXING) or not is_shared(function, *arguments)
 
 
-# Each step by itself: what is said to keep rows apart gives the rows of parts.
+# Each step separately: steps that keep rows apart give the rows of parts.
 
 TABLE = normal(9, 4)
 STEPS: dict[str, Callable[[Any], Any]] = {
@@ -442,7 +442,7 @@ STEPS: dict[str, Callable[[Any], Any]] = {
     "running sum": lambda x: tf.cumsum(x, 0),
     "sine": lambda x: tf.sin(x) ** 2.0,
 }
-# These, at least, keep rows apart.
+# At least these keep rows apart.
 KEPT = {
     "add", "row", "reshaped", "steps beside rows", "transposed", "transposed columns",
     "sum of steps", "mean of all", "softmax", "largest", "backwards", "sliced", "last step",
@@ -482,7 +482,7 @@ SETTLED = {
 
 
 @pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("wide", [16, 512])  # layers that are little beside the loop, and a network
+@pytest.mark.parametrize("wide", [16, 512])  # layers smaller than the loop, and a network
 @pytest.mark.parametrize("name", SETTLED)
 def test_a_batch_that_the_program_settles_is_searched_once(
     name: str, wide: int, inside: bool, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Sums of products where they lie, and steps behind a split, give the formula's numbers."""
+"""Sums of products in place, and steps after a split, give the formula's results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDS = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1e-40, -1e-45, 200, -200, 3e3
 def kernel_of(
     program: Any, arguments: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Any], str]:
-    """What the kernel of a program gives, and its text."""
+    """The results of a program's kernel, and its source."""
     from pinnace.framework import config
 
     monkeypatch.setattr(config.settings, "tier", "auto")
@@ -74,7 +74,7 @@ def test_a_cell_by_its_formula(rows: int, features: int, units: int, seed: int) 
     arguments = [draw(shape).astype(np.float32) for shape in shapes]
     with pytest.MonkeyPatch.context() as patch:
         found, text = kernel_of(cell, arguments, patch)
-    # No loop but the one over the gates reads a sum, if their rows are long enough.
+    # Only the loop over the gates reads a sum, if their rows are long enough.
     assert (text.count(" in elementwise(") == 1) == (units >= 16)
     for one, other in zip(found, expected(*arguments), strict=True):
         # Sums of up to 84 products of normal numbers.
@@ -95,7 +95,7 @@ def test_numbers_at_the_ends_of_the_range(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def shared(x: Any, h: Any, k: Any, r: Any, b: Any) -> Any:
-    """Nothing here may go: the first product and the sum are used twice, one part by a product."""
+    """Nothing here can be removed: the first product and the sum have two uses, one a product."""
     first = tf.matmul(x, k)
     z = first + tf.matmul(h, r)
     left, right = tf.split(tf.tanh(z + b), [20, 16], axis=-1)
@@ -103,7 +103,7 @@ def shared(x: Any, h: Any, k: Any, r: Any, b: Any) -> Any:
 
 
 def halves(x: Any, h: Any, k: Any, r: Any, b: Any) -> Any:
-    """The sum of products is a result, a number and a column are among what is added."""
+    """The sum of products is a result; a scalar and a column are among the summands."""
     z = tf.matmul(x, k) + tf.matmul(h, r)
     scaled = (z * x[:, :1] + b) * 2.0 - b[0]
     left, right = tf.split(scaled, 2, axis=-1)

@@ -1,4 +1,4 @@
-"""Loops over arrays as kernels give what plans give, and leave to these what they cannot do."""
+"""Kernels of loops over arrays give the plans' results, and leave unsupported loops to plans."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def normal(*shape: int) -> Any:
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops are kernels of their own, and no part of their plan's."""
+    """Loops are separate kernels, not parts of their plan's."""
     monkeypatch.setattr(loop_calls, "_MULTIPLICATIONS", 0)
     monkeypatch.setattr(loop_calls, "SHARED_MULTIPLICATIONS", 0)
     monkeypatch.setattr(loop_calls, "PARTS_MULTIPLICATIONS", 0)
 
 
 class Taken:
-    """Counts the turns that kernels take."""
+    """Counts the iterations that kernels run."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -57,7 +57,7 @@ class Taken:
 
 
 def by_plan(make: Callable[[], Any], *arguments: Any) -> list[Any]:
-    """What a new function of the kind gives as a plan."""
+    """The results of a new function of the kind as a plan."""
     tier, config.settings.tier = config.settings.tier, "plan"
     try:
         return flat(tf.function(make())(*arguments))
@@ -70,12 +70,12 @@ def flat(results: Any) -> list[Any]:
 
 
 def compiled(make: Callable[[], Any], *arguments: Any) -> tuple[list[Any], Taken]:
-    """What a new function of the kind gives once its loops are compiled."""
+    """The results of a new function of the kind after its loops are compiled."""
     tier, config.settings.tier = config.settings.tier, "auto"
     try:
         function = tf.function(make())
         function(*arguments)
-        # The lists of a gradient's loop are made by the loop before: one more set of shapes.
+        # The lists of a gradient's loop come from the loop before: one more set of shapes.
         function(*arguments)
         with Taken() as taken:
             return flat(function(*arguments)), taken
@@ -84,7 +84,7 @@ def compiled(make: Callable[[], Any], *arguments: Any) -> tuple[list[Any], Taken
 
 
 def check(make: Callable[[], Any], *arguments: Any, rtol: float = 2e-5) -> Taken:
-    """Both ways give the same, within the rounding of sums in another order."""
+    """Check that both ways agree, within the rounding of sums in another order."""
     wanted = by_plan(make, *arguments)
     found, taken = compiled(make, *arguments)
     assert len(found) == len(wanted)
@@ -142,7 +142,7 @@ def test_a_recurrent_layer_and_its_gradient(name: str, masked: bool) -> None:
 @settings(max_examples=6, deadline=None)
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 7), st.sampled_from([1, 2, 3]))
 def test_a_mask_that_is_repeated(rows: int, units: int, steps: int, form: int) -> None:
-    """As Keras's loops in SavedModels repeat it: for each unit, for each row, or once."""
+    """As repeated in Keras's loops in SavedModels: for each unit, for each row, or once."""
     x = tf.constant(normal(steps, rows, units))
     shapes = {1: (rows, 1), 2: (1, units), 3: (rows, units)}
     masks = tf.constant(RANDOM.random((steps, *shapes[form])) > 0.4)
@@ -170,7 +170,7 @@ def test_a_mask_that_is_repeated(rows: int, units: int, steps: int, form: int) -
 def test_columns_side_by_side(
     rows: int, units: int, before: int, steps: int, data: st.DataObject
 ) -> None:
-    """As Keras's GRUs in SavedModels take their gates."""
+    """As the gates of Keras's GRUs in SavedModels."""
     after = data.draw(st.integers(0, 5))
     x = tf.constant(normal(steps, rows, units))
     weights = tf.constant(normal(units, before + units + after))
@@ -263,7 +263,7 @@ def test_sizes_of_all_kinds(rows: int, features: int, units: int, steps: int, wa
 
         return run
 
-    # Chaotic for large weights: rounding grows by a factor of a few in each of up to nine steps.
+    # Chaotic for large weights: rounding errors grow by a small factor in each of up to nine steps.
     check(make, x, rtol=2e-3)
 
 
@@ -287,7 +287,7 @@ def test_batches_of_other_sizes_are_taken() -> None:
 
 
 def rows_of(function: Any) -> list[int | None]:
-    """The rows that kernels of loops can be cut by, of the kernels that were made."""
+    """The row counts by which the loop kernels that were made can be divided."""
     found = []
 
     def init(variant: Any, iteration: Any) -> None:
@@ -323,7 +323,7 @@ def test_rows_do_not_depend_on_the_threads_that_take_them(
         )
         results, taken = outputs[0]
         assert taken.turns >= 11
-        # A mask has a number for each row: a vector, which is not cut.
+        # A mask has a number for each row: a vector, which is not divided.
         assert (23 in rows) != masked
         found.append(results)
     for other in found[1:]:
@@ -384,7 +384,7 @@ def test_gradients_are_sums_of_the_rows_of_several_threads(
         monkeypatch.setattr(recurrences.team, "size", lambda threads=threads: threads)
         outputs: list[Any] = []
         rows = rows_of(lambda: outputs.append(compiled(make, x)))  # noqa: B023
-        # Of a GRU's rows a bias is summed up, too, within an iteration.
+        # In a GRU, a bias is also summed over rows within an iteration.
         assert None not in rows or "gru" in name or name == "stacked"
         for one, other in zip(outputs[0][0], wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
@@ -467,7 +467,7 @@ def test_states_that_change_places() -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
 def test_any_number_of_turns(steps: int) -> None:
-    w = tf.constant(0.5 * normal(4, 4))  # gradients where tanh is nearly 1 would be all rounding
+    w = tf.constant(0.5 * normal(4, 4))  # gradients where tanh is almost 1 would be pure rounding
 
     def make() -> Any:
         def run(n: Any, x: Any) -> Any:
@@ -671,7 +671,7 @@ def test_a_loop_that_sums_products_where_they_lie() -> None:
     start = normal(3, 5)
     given = tf.constant(start)
     assert check(make, x, given).turns == 6
-    np.testing.assert_array_equal(given.numpy(), start)  # nobody wrote into it
+    np.testing.assert_array_equal(given.numpy(), start)  # it is unchanged
 
 
 def test_gradients_of_gradients() -> None:

@@ -1,4 +1,4 @@
-"""Sums over rows, products with weights and chains of both, against float64; and what stays out."""
+"""Row sums, products with weights and chains of both, against float64; and excluded steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _hot() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiers, "_SMALLEST", 0)
         patch.setattr(clusters, "_ENTRY_US", -1e9)  # however small
-        # Plans that are one kernel have their own tests.
+        # Plans that are one kernel have separate tests.
         patch.setattr(tiers.Tiers, "_small", lambda *_: None)
         patch.setattr(tiles, "WORTH_PACKING", 1)
         patch.setattr(config.settings, "tier", "auto")
@@ -41,14 +41,14 @@ def _hot() -> Iterator[None]:
 
 
 def settled(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The function's answer once its kernels are made and its weights are packed."""
+    """The function's result after its kernels were made and its weights packed."""
     for _ in range(10):
         found = function(*arguments)
     return found
 
 
 def regions(function: Any, *arguments: Any) -> list[Any]:
-    """What is compiled of a function for these arguments."""
+    """The compiled regions of a function for these arguments."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
     (prepared,) = plan.tiers._tier.prepared.values()
     assert prepared is not None
@@ -96,7 +96,7 @@ def test_norms_and_softmax_of_rows_are_those_of_float64(
     # Sums of up to 300 roundings; the mean of numbers around 60 is exact to 6e-6 of their spread.
     wanted = exact_layer_norm(x + x, gamma, beta)
     np.testing.assert_allclose(norm.numpy(), wanted, rtol=1e-4, atol=1e-4)
-    # exp is within 2 units of the last place; at 100 an argument is rounded to 4e-6.
+    # exp is within 2 ulps; at 100 an argument is rounded to 4e-6.
     wanted = special.softmax(x.astype(np.float64) * 0.5, axis=-1)
     np.testing.assert_allclose(softmax.numpy(), wanted, rtol=4e-5, atol=1e-9)
 
@@ -131,7 +131,7 @@ def test_threads_share_large_clusters_of_every_shape(
     assert shared
     assert set(shared) == {min(threads, -(-size // 64))} if len(shape) < 3 else {threads}
     y = np.tanh(x.astype(np.float64) * scale)
-    # tanh is within 3 units of the last place.
+    # tanh is within 3 ulps.
     np.testing.assert_allclose(both[0].numpy(), y + x, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(both[1].numpy(), np.sqrt(np.abs(y)), rtol=1e-6)
 
@@ -141,7 +141,7 @@ def test_threads_share_large_clusters_of_every_shape(
 def test_rows_are_offered_with_totals_and_numbers_that_change(
     rows: int, width: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Machine code shares them: other arrays and another number at each call."""
+    """Machine code shares them: other arrays and another scalar in each call."""
     monkeypatch.setattr(config.settings, "tier", "compiled")
     monkeypatch.setattr(fused, "_SHARED", 1)
     monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
@@ -167,7 +167,7 @@ def test_rows_are_offered_with_totals_and_numbers_that_change(
         x = normal(rows, width)
         found, total = f(x, np.float32(scale))
         y = np.tanh(x.astype(np.float64) * np.float32(scale))
-        # tanh is within 3 units of the last place; a total is of some hundred roundings.
+        # tanh is within 3 ulps; a total has some hundred roundings.
         np.testing.assert_allclose(found.numpy(), y + x, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(total.numpy(), (y * x).sum(0), rtol=1e-4, atol=1e-3)
     assert len(runs) >= 3
@@ -216,7 +216,7 @@ def test_what_is_not_a_number_fills_its_row_and_no_other() -> None:
 
     softmax, topped = settled(f, x)
     assert regions(f, x)
-    # Row 5: inf - inf is no number, like TensorFlow's.
+    # Row 5: inf - inf is NaN, as in TensorFlow.
     assert np.isnan(softmax.numpy()).any(-1).nonzero()[0].tolist() == [3, 4, 5]
     assert np.isnan(softmax.numpy()[[3, 4]]).all()
     assert np.isnan(topped.numpy()[3]).all()
@@ -239,7 +239,7 @@ def test_a_number_of_each_row_that_others_need_is_computed_for_them() -> None:
 
 
 class Block(tf.Module):
-    """Feed-forward part of a transformer: products, activation, residual, norm."""
+    """The feed-forward part of a transformer: products, activation, residual, norm."""
 
     def __init__(self, features: int, inside: int) -> None:
         super().__init__()
@@ -451,7 +451,7 @@ def test_gradients_of_a_pool_and_a_relu(seed: int) -> None:
     steps = taps if seed % 3 == 0 else [int(n) for n in random.integers(1, 4, rank)]
     padding = str(random.choice(["VALID", "SAME"]))
     sizes = random.integers(5, 10, rank).tolist()
-    # Few different numbers, of which many are not positive: windows of nothing else, and ties.
+    # Few distinct numbers, many of them not positive: windows with only these, and ties.
     x = random.integers(-4, 3, (3, *sizes, int(random.integers(1, 20)))).astype(np.float32)
     x[0] = np.minimum(x[0], 0)
     bias = random.integers(-2, 2, x.shape[-1]).astype(np.float32)
@@ -469,8 +469,8 @@ def test_gradients_of_a_pool_and_a_relu(seed: int) -> None:
     found = settled(f, x, bias)
     found_pairs = [one for one in regions(f, x, bias) if isinstance(one, Pair)]
     is_one = any(one.pattern == "RectifiedPool" for one in found_pairs)
-    assert is_one == (rank == 2 or taps == steps)  # overlapping windows of volumes stay apart
-    # A bias' slope is a sum of up to 2,000 whole numbers, exact in any order.
+    assert is_one == (rank == 2 or taps == steps)  # overlapping windows of volumes are not fused
+    # A bias's gradient is a sum of up to 2,000 integers, exact in any order.
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
@@ -485,13 +485,13 @@ def test_gradients_of_limits_along_axes(seed: int) -> None:
     axes = list(range(first, int(random.integers(first, len(shape))) + 1))
     reduce = tf.reduce_max if seed % 2 else tf.reduce_min
     is_rectified, as_tensorflow = bool(random.integers(2)), bool(random.integers(2))
-    # Few different numbers: ties are the rule. Those that are none have no limit.
+    # Few distinct numbers, so that ties are common. NaN has no limit.
     x = random.integers(-3, 4, shape).astype(np.float32)
     x[random.random(shape) < 0.01] = np.nan
     bias = random.integers(-2, 2, shape[-1]).astype(np.float32)
 
     def gradient(y: Any, limits: Any, dy: Any) -> Any:
-        """As TensorFlow writes it."""
+        """The gradient as TensorFlow writes it."""
         kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
         hits = tf.cast(tf.equal(tf.reshape(limits, kept), y), tf.float32)
         count = tf.reshape(tf.reduce_sum(hits, axes), kept)

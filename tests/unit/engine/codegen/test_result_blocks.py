@@ -1,4 +1,4 @@
-"""Results of few channels in blocks, and all phases at once, against NumPy's sums in float64."""
+"""Convolutions with few outputs in blocks, and all phases at once, against float64 sums."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from pinnace.ops.kernels.precision import Array
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernels_are_made() -> Iterator[None]:
-    """Blocks wherever there can be any; shared among three."""
+    """Use blocks wherever possible, shared among three threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
@@ -44,7 +44,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(draw: st.DrawFn, channels: int, outputs: int) -> Drawn:
-    """A convolution whose windows may begin before the image and end behind it."""
+    """A convolution whose windows may start before the image and end after it."""
     window, strides, dilations, pads, sizes = [], [], [], [], []
     axes = draw(st.sampled_from([2, 2, 3]))
     longest, most = (5, 12) if axes == 2 else (3, 5)
@@ -74,13 +74,13 @@ def few_inputs(draw: st.DrawFn) -> Drawn:
     return drawn(draw, draw(st.integers(1, 16)), draw(st.integers(1, 40)))
 
 
-# Multiplications from which work is shared, and numbers of blocks worked on at a time.
+# Multiplications from which work is shared, and numbers of blocks processed at a time.
 shared = st.sampled_from([1, 1 << 40])
 pieces = st.sampled_from([1, 5000, 1 << 15])
 
 
 def assert_close(found: Array | None, wanted: Array, terms: int) -> None:
-    """Float32 sums of `terms` standard normal products: a unit of the last place for each."""
+    """Float32 sums of `terms` standard normal products: one ulp for each."""
     assert found is not None
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7 * (terms + 8) * 4)
@@ -103,7 +103,7 @@ def test_blocks_of_results_are_a_convolution(
         patch.setattr(team, "WORTH_PRODUCTS", products)
         patch.setattr(result_blocks, "_BLOCK_NUMBERS", numbers)
         made = result_blocks.convolve(case.x, case.filter, case.g, out)
-    # With two results to an image or one there is nothing that lies side by side.
+    # With one or two results per image there are no adjacent ones.
     assert made or max(case.g.counts) < 2 or case.dy.shape[-1] > 8
     if made:
         wanted = convolution.conv(*exact(case.x, case.filter), *case.how)
@@ -121,7 +121,7 @@ def test_blocks_of_results_are_a_convolution(
 def test_blocks_along_the_last_axis_are_made_in_place(
     case: Drawn, block: int, products: int, apart: bool
 ) -> None:
-    """And put in order afterwards where results lie apart, or the last block is not filled."""
+    """Results are reordered afterwards if they are not adjacent, or the last block is partial."""
     outputs, counts = case.dy.shape[-1], case.g.counts
     block = min(block, 32 // outputs)
     axes = [
@@ -208,7 +208,7 @@ def test_all_phases_at_once_are_an_input_gradient(case: Drawn, products: int) ->
 
 
 def test_blocks_are_taken_where_they_are_quicker() -> None:
-    """One output of many channels, three phases of a picture; not what fills vectors already."""
+    """One output from many channels, three phases of an image; not outputs that fill vectors."""
     result_blocks._plan_of.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_blocks, "_GAIN", 0.7)

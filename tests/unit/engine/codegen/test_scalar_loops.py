@@ -1,4 +1,4 @@
-"""Loops over numbers, with branches and loops among them: kernels do what the plan does."""
+"""Loops over scalars, with branches and nested loops: kernels give the plan's results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def loop_and_plan(function: Any, *arguments: Any) -> tuple[Loop, Plan]:
 
 
 def one_iteration(results: Callable[[Any, Any], Sequence[Any]], kind: str) -> tuple[Loop, Plan]:
-    """A loop whose iterations compute some numbers of two others of a dtype."""
+    """A loop whose iterations compute scalars from two others of a dtype."""
     dtype = tf.dtypes.as_dtype(kind)
     like = results(tf.zeros([], dtype) + tf.ones([], dtype), tf.ones([], dtype))
 
@@ -72,7 +72,7 @@ def values_of(kind: str) -> list[Any]:
 def compare(
     loop: Loop, body: Plan, pairs: Sequence[tuple[Any, Any]], refuses: Callable[[Any, Any], bool]
 ) -> int:
-    """Hold an iteration of the kernel against the plan's, bit for bit; how many were compared."""
+    """Compare iterations of the kernel with the plan's, bit for bit; returns their number."""
     compared = 0
     start = [np.zeros([], value.dtype.numpy) for value in body.graph.inputs[3:]]
     for x, y in pairs:
@@ -112,7 +112,8 @@ def test_integers_wrap_compare_and_shift(kind: str) -> None:
         return made + [tf.cast(x, other) for other in [*INTEGERS, *FLOATS, "bool"]]
 
     loop, body = one_iteration(results, kind)
-    # Beyond its bits a shift is the processor's business: TensorFlow clips it, and so do the ops.
+    # A shift beyond the number of bits depends on the processor: TensorFlow clips it, as do the
+    # ops.
     pairs = list(itertools.product(values_of(kind), values_of(kind)))
     assert compare(loop, body, pairs, lambda *_: False) == len(pairs)
 
@@ -158,7 +159,7 @@ def test_a_float_that_an_integer_cannot_hold_is_left_to_the_plan(kind: str, targ
     assert 5 < compared < len(pairs)
 
 
-# Whole programs, beside Python's own numbers.
+# Whole programs, against Python's own numbers.
 
 
 def collatz(n: Any) -> Any:
@@ -241,7 +242,7 @@ def decaying(x: Any, n: Any, step: Any) -> Any:
 
 
 def test_branches_beside_arrays_give_what_the_plan_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An array is carried, and a branch decides what it is scaled by."""
+    """An array is a loop variable, and a branch selects its scale."""
     x = np.linspace(-2, 2, 256, dtype=np.float32)
     found = {}
     for tier in ("plan", "compiled"):
@@ -254,7 +255,7 @@ def test_branches_beside_arrays_give_what_the_plan_gives(monkeypatch: pytest.Mon
         never = function(tf.constant(x), tf.constant(1), tf.constant(0))
         assert np.isfinite(never.numpy()).all()
     for n in (0, 1, 50):
-        # Each tanh is within a few units of the last place; the map contracts.
+        # Each tanh is within a few ulps; the map is contracting.
         np.testing.assert_allclose(found["compiled", n], found["plan", n], rtol=1e-6, atol=1e-7)
 
 
@@ -406,7 +407,7 @@ def _drawn(random: np.random.Generator) -> tuple[Any, Any, Any]:
 
 @contextlib.contextmanager
 def in_tier(tier: Any) -> Iterator[None]:
-    """A block whose functions run in that tier."""
+    """A context in which functions run in this tier."""
     before, config.settings.tier = config.settings.tier, tier
     try:
         yield

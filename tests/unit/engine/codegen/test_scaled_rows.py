@@ -1,4 +1,4 @@
-"""Rows times one row, by vectors: any number of rows, any width, where they lie or elsewhere."""
+"""Rows times one row, vectorised: any number of rows, any width, in place or not."""
 
 from __future__ import annotations
 

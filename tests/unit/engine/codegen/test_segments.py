@@ -1,4 +1,4 @@
-"""Rows added to rows by machine code, against sums one after the other."""
+"""Rows added to rows in machine code, against sums one after the other."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Zeros of either sign are two constants, though they are equal."""
+"""Zeros of either sign are distinct constants, although they are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small plan as one kernel gives what the plan gives."""
+"""A small plan as one kernel gives the plan's results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def normal(*shape: int) -> Any:
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls take what machine code there is."""
+    """Calls use all available machine code."""
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
@@ -33,7 +33,7 @@ def flat(results: Any) -> list[Any]:
 
 
 def is_one_kernel(function: Any, *arguments: Any) -> bool:
-    """Whether calls like this are a kernel's now."""
+    """Whether such calls run as one kernel."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     return any(one.small is not None for one in prepared)

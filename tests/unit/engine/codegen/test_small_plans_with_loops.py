@@ -1,4 +1,4 @@
-"""A plan with a loop as one kernel gives what its steps give."""
+"""A plan with a loop as one kernel gives the results of its steps."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ RANDOM = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls take what machine code there is."""
+    """Calls use all available machine code."""
     monkeypatch.setattr(config.settings, "tier", "auto")
 
 
 def small_plan(function: Any, *arguments: Any) -> small_plans.SmallPlan | None:
-    """The kernel that calls like this are."""
+    """The kernel that such calls run."""
     plan = plan_of(function.get_concrete_function(*arguments).graph)
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     found = [one.small for one in prepared if one.small is not None]
@@ -43,7 +43,7 @@ def warmed(function: Any, *arguments: Any) -> Any:
 
 
 def by_steps(program: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """What the plan's steps give, without machine code."""
+    """The results of the plan's steps, without machine code."""
     config.settings.tier = "plan"
     found = [np.array(one) for one in tf.nest.flatten(tf.function(program)(*arguments))]
     config.settings.tier = "auto"
@@ -53,10 +53,9 @@ def by_steps(program: Callable[..., Any], *arguments: Any) -> list[Any]:
 def check(
     program: Callable[..., Any], *calls: tuple[Any, ...], rtol: float = 1e-4, atol: float = 1e-5
 ) -> Any:
-    """One kernel gives what the steps do, for each call; the first warms it.
+    """Check that one kernel gives the steps' results for each call; the first one makes it.
 
-    Sums of some dozens of products are taken in another order, and iterations hand on what rounding
-    made of them.
+    Sums of some dozens of products have another order, and iterations propagate the rounding.
     """
     function = warmed(tf.function(program), *calls[0])
     assert small_plan(function, *calls[0]) is not None
@@ -150,7 +149,7 @@ def test_layers_upon_each_other_and_a_head() -> None:
     found = small_plan(function, tf.constant(normal(1, 6, 4)))
     assert found is not None
     assert len(found.functions) == 2
-    # What wrote it, and knew every array of a call, is gone.
+    # The writer, which knew every array of a call, has been freed.
     gc.collect()
     assert not any(isinstance(one, PlanStatements) for one in gc.get_objects())
 
@@ -238,7 +237,7 @@ def powers(x: Any, w: Any, last: Any) -> Any:
 
 
 def test_how_often_is_an_argument() -> None:
-    """The number of iterations is not known from shapes: the plan runs it."""
+    """The number of iterations does not follow from shapes: the plan runs the loop."""
     x, w = tf.constant(normal(1, 4)), tf.constant(normal(4, 4))
     function = warmed(tf.function(powers), x, w, tf.constant(3))
     for last in (3, 0, 5):
@@ -288,7 +287,7 @@ def flips(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_last_of_a_sequence(rows: int) -> None:
-    """As TensorFlow writes recurrent layers, with the steps first; and with the rows first."""
+    """As TensorFlow writes recurrent layers, with the time axis first or the batch axis first."""
     first = built(tf.keras.layers.SimpleRNN(6, return_sequences=True), rows, 5, 4)
     w = tf.constant(normal(6, 3))
 
@@ -317,7 +316,7 @@ def test_arguments_that_are_views() -> None:
 
 
 def test_rows_that_were_all_the_same_when_it_was_watched() -> None:
-    """That a list repeats one array is of one call, not of its shapes."""
+    """That a list repeats one array is a property of one call, not of its shapes."""
     layer = built(tf.keras.layers.LSTM(5), 1, 6, 3)
     calls = [
         (tf.broadcast_to(tf.constant(normal(1, 1, 3)), [1, 6, 3]),),
@@ -327,7 +326,7 @@ def test_rows_that_were_all_the_same_when_it_was_watched() -> None:
 
 
 def test_a_loop_without_iterations_at_the_first_call() -> None:
-    """Its recorded iteration would read beyond a list: the plan's loop runs, then and later."""
+    """Its recorded iteration would read beyond a list: the plan's loop runs, now and later."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, 4, 3]), tf.TensorSpec([4, 3])])
     def folded(x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The table of a kernel's statements against Python, which runs the same text."""
+"""The table of a kernel's statements against Python, which runs the same source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def numbers(dtype: Any, address: int, count: int) -> Any:
 
 
 class View:
-    """Numbers that an elementwise loop reads or writes, as `nests` says."""
+    """Numbers that an elementwise loop reads or writes, in the form of `nests`."""
 
     def __init__(self, dtype: str, kind: str, address: int, row: int = 0) -> None:
         self.dtype, self.kind, self.address, self.row = dtype, kind, address, row
@@ -117,7 +117,7 @@ def walk_of(
     sizes: Sequence[int] = (),
     **functions: Function,
 ) -> Walk:
-    """The table of statements in which `n[0]` is the first of some sizes."""
+    """The table of statements; `n[0]` is the first of some sizes."""
     named = [re.sub(r"n\[(\d)\]", lambda found: str(sizes[int(found[1])]), one) for one in lines]
     return table_of(Function(arguments, named), functions)
 
@@ -140,13 +140,13 @@ COMPARED = ("<", "<=", ">", ">=", "==", "!=")
 
 
 def wrapped(text: str) -> str:
-    """As an int64, in Python, whose integers have any size."""
+    """An integer wrapped to int64, since Python's have any size."""
     return f"(({text}) + {WIDE}) % {2 * WIDE} - {WIDE}"
 
 
 @st.composite
 def integers(draw: Any, depth: int = 3) -> tuple[str, str]:
-    """An expression, and the same with integers that wrap."""
+    """An expression, and the same with wrapping integers."""
     leaves = [("a", "a"), ("b", "b"), ("n[0]", "7"), ("n[1]", "-3"), ("int64(5)", "5")]
     kinds = ["leaf", "binary", "signed", "unsigned", "choice", "abs", "max", "negative", "divided"]
     kind = "leaf" if depth == 0 else draw(st.sampled_from(kinds))
@@ -225,7 +225,7 @@ def test_fractions_round_as_in_numpy(text: str, given: list[float]) -> None:
     by_python(lines, [F], [], wanted)
     walk = walk_of(lines, [F], [])
     assert walk(found) == 0
-    # Zeros of both signs are equal, and NaN is NaN.
+    # Zeros of both signs are equal, and NaN equals NaN.
     np.testing.assert_array_equal(found, wanted)
     if not np.isnan(wanted[4]):
         assert np.signbit(found[4]) == np.signbit(wanted[4])
@@ -257,7 +257,7 @@ def test_a_loop(name: str, begin: list[int]) -> None:
     assert walk(found) == result
     np.testing.assert_array_equal(found, wanted)
     again = np.array(begin, np.int64)
-    assert walk(again) == result  # nothing of a call is left for the next
+    assert walk(again) == result  # no state of a call affects the next one
     np.testing.assert_array_equal(again, wanted)
 
 
@@ -370,7 +370,7 @@ COMPARISONS = ("equal", "not_equal", "less", "less_equal")
 
 
 def edges(draw: Any, kind: str, shape: tuple[int, ...]) -> Any:
-    """Numbers of a dtype, many of them at the ends of its range."""
+    """Numbers of a dtype, many at the ends of its range."""
     random = np.random.default_rng(draw(st.integers(0, 1 << 16)))
     if kind == "bool":
         return random.integers(0, 2, shape) > 0
@@ -443,7 +443,7 @@ INNER = Function(
 @pytest.mark.parametrize("most", [0, 1, 3, 4, 9])
 def test_functions_stand_where_they_are_called(most: int) -> None:
     lines = [
-        "i0 = a + 1",  # the function has a name like this one
+        "i0 = a + 1",  # the function uses the same name
         "q1 = np.zeros(2, np.int64)",
         "q1[0] = n[0]",
         "first = inner(a, q1, floats(at(x), 2))",
@@ -514,7 +514,7 @@ KINDS = ("full", "row", "column", "scalar")
 
 
 class Kernel:
-    """A drawn kernel: a few elementwise loops, copies and sums, inside a loop over steps."""
+    """A random kernel: a few elementwise loops, copies and sums, inside a loop over steps."""
 
     def __init__(self, draw: Any) -> None:
         self.rows, self.width = draw(st.integers(1, 9)), draw(st.integers(1, 70))
@@ -605,17 +605,17 @@ def test_elementwise_loops(data: Any, most: int) -> None:
         )
 
 
-# What has no row.
+# Statements without a row.
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["return log(q[0])"], "no row: log"),
-        (["x = q[0] / 0", "q[0] = x", "return 0"], "a fraction among integers"),
-        (["return z"], "no value: z"),
-        (["for i, j in range(2):", "    q[0] = 3", "return 0"], "no row: for"),
-        (["with q:", "    pass"], "no row: with q"),
+        (["return log(q[0])"], "there is no row for log"),
+        (["x = q[0] / 0", "q[0] = x", "return 0"], "a float is stored in an integer array"),
+        (["return z"], "argument z has no value"),
+        (["for i, j in range(2):", "    q[0] = 3", "return 0"], "no row for the statement for"),
+        (["with q:", "    pass"], "there is no row for the statement with q"),
     ],
 )
 def test_what_has_no_row_is_said(lines: list[str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Random words, max pooling and its gradients are the same by machine code, bit for bit."""
+"""Random words, max pooling and its gradients in machine code are equal bit for bit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_words_are_those_of_the_definition(
     out = np.empty((blocks, 4), np.uint32)
     kernels["philox"](np.uint64(key), np.uint64(low), np.uint64(high), out)
     start = philox.KeyCounter(key, high << 64 | low)
-    # In Python's integers, as the paper writes it.
+    # In Python's integers, as in the paper.
     assert out.tolist() == [list(philox._block(start.skip(n))) for n in range(blocks)]
 
 
@@ -49,7 +49,7 @@ def test_a_gradient_goes_to_the_first_maximum(
 ) -> None:
     random = np.random.default_rng(seed)
     (down, along), (rows, columns) = window, sizes
-    # Few different numbers: ties are the rule.
+    # Few distinct numbers, so that ties are common.
     x = random.integers(0, 3, (count, rows * down, columns * along, channels)).astype(np.float32)
     dy = random.standard_normal((count, rows, columns, channels)).astype(np.float32)
     dy[random.random(dy.shape) < 0.1] = np.inf
@@ -101,7 +101,7 @@ def test_a_window_gives_its_largest(
         found = pooling.max_pool(*arguments)
     assert asked == ["peaks"]
     assert found.dtype == wanted.dtype
-    # To helpers denormal numbers are zeros, and none is larger than another.
+    # In helper threads denormal numbers are zeros, and none is larger than another.
     tiny = float(np.finfo(np.float32).tiny)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tiny)
 
@@ -129,13 +129,13 @@ def test_a_gradient_of_windows_anywhere(
     rectified: bool,
     seed: int,
 ) -> None:
-    """Windows overlap, leave pixels out, or hang over; sums are of the same order as NumPy's."""
+    """Windows overlap, skip pixels, or reach beyond the image; sums have NumPy's order."""
     random = np.random.default_rng(seed)
     x = random.integers(-1, 3, (count, *sizes, channels)).astype(np.float32)
     if seed % 4 == 0 and x.size:
-        x[random.random(x.shape) < 0.02] = np.nan  # those go to the walk over each window
+        x[random.random(x.shape) < 0.02] = np.nan  # those use the walk over each window
     y = pooling.max_pool(x, window[:2], window[2:], pads)
-    if is_given:  # by a user: no maxima of these images
+    if is_given:  # passed by a user: not the maxima of these images
         y = random.integers(-1, 3, y.shape).astype(np.float32)
     dy = random.standard_normal(y.shape).astype(np.float32)
     dy[random.random(dy.shape) < 0.1] = np.inf

@@ -1,4 +1,4 @@
-"""Where the numbers of a slice are, against NumPy's own slices of the offsets."""
+"""The offsets of a slice's numbers, against NumPy's own slices of the offsets."""
 
 from __future__ import annotations
 

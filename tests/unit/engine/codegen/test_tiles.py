@@ -1,4 +1,4 @@
-"""Compiled convolutions and batch norms against NumPy's in float64; what falls back, and when."""
+"""Compiled convolutions and batch norms against NumPy in float64; fallbacks."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from pinnace.ops.kernels.precision import Array
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernels_are_made() -> Iterator[None]:
-    """Kernels are used, and images cut wherever they can be."""
+    """Kernels are used, and images divided wherever possible."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "_WORTH_SKIPPING", 0)
         patch.setattr(config.settings, "tier", "auto")
@@ -43,7 +43,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def images(draw: st.DrawFn, axes: int = 2) -> Drawn:
-    """Images and filters; x may be a slice of more channels, and pads may crop."""
+    """Images and filters; x may be a slice of more channels, and padding may be negative."""
     window, strides, dilations, pads, sizes = [], [], [], [], []
     longest, most = (4, 12) if axes == 2 else (3, 5)
     for _ in range(axes):
@@ -55,7 +55,7 @@ def images(draw: st.DrawFn, axes: int = 2) -> Drawn:
         dilations.append(gap)
         strides.append(draw(st.integers(1, 3)))
         pads.append((before, after))
-    # Whole panels of columns are read where they lie.
+    # Whole panels of columns are read in place.
     columns = st.integers(1, 100) | st.sampled_from([32, 64, 96, 128, 160])
     channels, outputs = draw(st.integers(1, 40)), draw(columns)
     extra = draw(st.sampled_from([0, 0, 3]))
@@ -67,8 +67,8 @@ def images(draw: st.DrawFn, axes: int = 2) -> Drawn:
 
 
 pictures_or_volumes = images() | images(3)
-# Bytes of a block, and products from which work is shared: small ones so that small images have
-# several blocks and pieces.
+# Bytes of a block, and products from which work is shared: small, so that small images have several
+# blocks and pieces.
 blocks = st.sampled_from([1, 4000, 1 << 18])
 shared = st.sampled_from([1, 1 << 40])
 
@@ -83,7 +83,7 @@ def limits(block: int, products: int) -> pytest.MonkeyPatch:
 
 
 def assert_close(found: Array, wanted: Array, terms: int) -> None:
-    """Float32 sums of `terms` standard normal products: a unit of the last place for each."""
+    """Float32 sums of `terms` standard normal products: one ulp for each."""
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1.2e-7 * (terms + 8) * 4)
 
@@ -136,12 +136,12 @@ def test_convolution_writes_every_step_th_pixel_and_no_other(case: Drawn, step: 
     assert (whole == 7).all()
 
 
-# Of the size of a sum: a root mean square of 1.2e-6 if 4096 terms follow one another in one chain.
+# Relative to the size of a sum: an RMS error of 1.2e-6 if 4096 terms are one chain.
 _LONG_SUM, _FOLLOWING = 5e-7, 4096
 
 
 def assert_as_near_as_blas(found: Array, wanted: Array) -> None:
-    """Sums of thousands of terms are no single chains of roundings."""
+    """Check that sums of thousands of terms are not single chains of roundings."""
     error = np.sqrt(np.mean((found - wanted) ** 2) / np.mean(wanted**2))
     assert error < _LONG_SUM
 
@@ -149,7 +149,7 @@ def assert_as_near_as_blas(found: Array, wanted: Array) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 14, 15, 31])
 @pytest.mark.parametrize("outputs", [8, 16, 40, 200])
 def test_long_sums_of_a_product_are_as_near_as_those_of_blas(rows: int, outputs: int) -> None:
-    """Channels of one pixel, one section; windows of few channels, many of them."""
+    """One section of channels of one pixel; many sections of windows with few channels."""
     random = np.random.default_rng(rows)
     for window, channels in (((1, 1), _FOLLOWING), ((16, 16), 16), ((37, 37), 3)):
         g = geometry([window[0], window[1] + rows - 1], window, [1, 1], [(0, 0)] * 2, [1, 1])
@@ -165,7 +165,7 @@ def test_long_sums_of_a_product_are_as_near_as_those_of_blas(rows: int, outputs:
 
 @pytest.mark.parametrize("terms", [255, 256, 257, 511, 512, 513, 768, 1000])
 def test_sums_are_cut_anywhere(terms: int) -> None:
-    """Sums of whole numbers are exact: no term is lost where a chain ends, none counts twice."""
+    """Sums of integers are exact: no term is lost or counted twice at the end of a chain."""
     random = np.random.default_rng(terms)
     for channels in {terms, *(n for n in (1, 3, 5, 128, 256) if terms % n == 0)}:
         window = [1, terms // channels]
@@ -183,7 +183,7 @@ def test_sums_are_cut_anywhere(terms: int) -> None:
 def test_a_gradient_over_many_pixels_is_as_near_as_a_short_sum(
     images: int, size: int, channels: int
 ) -> None:
-    """Also where blocks of images are added up: 4e-6 when each went on from what there was."""
+    """Also over several blocks of images: the error was 4e-6 when each continued the last sum."""
     random = np.random.default_rng(size)
     g = geometry([size, size], [3, 3], [1, 1], [(1, 1)] * 2, [1, 1])
     x = random.standard_normal((images, size, size, channels)).astype(np.float32)
@@ -225,7 +225,7 @@ def test_filter_gradient_is_that_of_float64(case: Drawn, block: int, products: i
 @pytest.mark.parametrize("outputs", [1, 3, 8, 9, 16])
 @pytest.mark.parametrize("channels", range(1, 18))
 def test_filter_gradient_adds_up_the_blocks_of_few_sums(channels: int, outputs: int) -> None:
-    """Sums that fill less than a tile, or a half of one, are added to block by block, once each."""
+    """Sums that fill less than a tile, or half of one, accumulate block by block, once each."""
     random = np.random.default_rng(channels)
     x = random.standard_normal((3, 40, 9, channels)).astype(np.float32)
     dy = random.standard_normal((3, 40, 9, outputs)).astype(np.float32)
@@ -242,7 +242,7 @@ def test_filter_gradient_adds_up_the_blocks_of_few_sums(channels: int, outputs: 
 @given(case=pictures_or_volumes)
 def test_input_gradient_goes_through_the_kernel(case: Drawn) -> None:
     x, filter, g, random = case
-    assume(min(map(min, g.pads)) >= 0)  # only parts of a gradient crop
+    assume(min(map(min, g.pads)) >= 0)  # only parts of a gradient have negative padding
     dy = random.standard_normal((len(x), *g.counts, filter.shape[-1])).astype(np.float32)
     how = (g.strides, g.pads, g.dilations)
     found = convolution.conv_input_gradient(x.shape, filter, dy, *how)
@@ -311,7 +311,7 @@ def test_depthwise_input_gradient_is_that_of_float64(
 
 @given(
     rows=st.integers(1, 70) | st.integers(129, 300),
-    inner=st.integers(64, 200) | st.just(1024),  # rows of 4 KiB: in smaller tiles
+    inner=st.integers(64, 200) | st.just(1024),  # rows of 4 KiB use smaller tiles
     columns=st.integers(64, 200),
     products=shared,
     given_out=st.booleans(),
@@ -324,7 +324,7 @@ def test_products_with_packed_weights_are_those_of_float64(
     a = random.standard_normal((rows, inner)).astype(np.float32)
     b = random.standard_normal((inner, columns)).astype(np.float32)
     out = np.full((rows, columns), np.nan, np.float32) if given_out else None
-    assert tiles.multiply(a, b, out, b) is None  # nobody said that b stays as it is
+    assert tiles.multiply(a, b, out, b) is None  # b is not known to be constant
     for _ in range(4):
         assert weights.note(b) is b
     patch = limits(1, products)
@@ -442,7 +442,7 @@ def test_batch_norm_and_its_gradient_are_those_of_float64(
         slopes = normalization.batch_norm_training_gradient(dy, x, scale, *moments, 1e-3)
         given = normalization.batch_norm_inference(x, scale, offset, *moments, 1e-3)
     wanted = normalization.batch_norm_training(*exact[:3], 1e-3)
-    # What float32 keeps of x beside a mean of 1000 is 6e-5; without one, sums of 600 terms.
+    # With a mean of 1000, float32 keeps x to 6e-5; without one, sums of 600 terms.
     atol = 1e-4 + around * 3e-6
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=10 * atol)
@@ -487,7 +487,7 @@ def test_rectified_batch_norm_is_batch_norm_and_relu(
         given = normalization.batch_norm_inference(x, scale, offset, *moments, 1e-3, rectified=True)
     assert found.y is out
     assert slopes[0] is dx
-    # Both come from the same sums: only how many threads added them up may differ.
+    # Both come from the same sums: only the number of threads that summed may differ.
     np.testing.assert_allclose(found.y, np.maximum(plain.y, 0), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(given, np.maximum(plain.y, 0), rtol=1e-6, atol=1e-6)
     for one, other in zip(slopes, wanted, strict=True):

@@ -1,6 +1,6 @@
-"""Clusters of training steps: numbers of rows, totals over all rows, masks and repeated values.
+"""Clusters of training steps: scalars of rows, totals over all rows, masks, repeated values.
 
-What is wanted comes from formulas in float64.
+Expected results come from formulas in float64.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from unit.engine.codegen.test_regions import _hot as _hot
 
 
 def settled(function: Any, *arguments: Any) -> tuple[Any, list[Fused]]:
-    """The function's answer once its kernels are made, and what is compiled of it."""
+    """The function's result after its kernels were made, and its compiled regions."""
     for _ in range(8):
         found = function(*arguments)
     plan = plan_of(function.get_concrete_function(*arguments).graph)
@@ -91,7 +91,7 @@ def test_gradients_of_a_norm_are_those_of_float64(
         (dy * normed).sum((0, 1)),
         dy.sum((0, 1)),
     ]
-    # Sums of up to 720 numbers about 1, and rows of 8 whose deviation may be a tenth of them.
+    # Sums of up to 720 numbers around 1, and rows of 8 with a deviation of down to a tenth.
     for got, exact in zip(found, wanted, strict=True):
         scale = np.abs(exact).max() + 1
         np.testing.assert_allclose(got.numpy(), exact, rtol=1e-4, atol=3e-5 * scale)
@@ -215,7 +215,7 @@ def test_totals_do_not_depend_on_threads_and_begin_anew(monkeypatch: pytest.Monk
 
 
 def test_many_rows_are_summed_in_parts() -> None:
-    """Of 200,000 numbers of one sign, added one by one, the last would lose seven bits and more."""
+    """In a sequential sum of 200,000 numbers of one sign, the last would lose seven bits."""
 
     @tf.function
     def f(x: Any) -> Any:
@@ -262,7 +262,7 @@ def test_short_rows_are_taken_several_at_once(
         dy * np.where(whole > 0, 0.5, 0.15),
         (dy.astype(np.float64) * x).sum(0),
     ]
-    # Numbers about 1; sums of 300 of their products.
+    # Numbers around 1; sums of 300 of their products.
     for got, exact in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got.numpy(), exact, rtol=1e-5, atol=2e-5)
 
@@ -273,7 +273,7 @@ def test_short_rows_are_taken_several_at_once(
 def test_factors_of_each_image_and_group_are_rows_however_few_channels(
     shape: tuple[int, ...],
 ) -> None:
-    """As in group normalisation, whose last axis may be too short for a row of its own."""
+    """As in group normalisation, whose last axis may be too short for a separate row."""
     random = np.random.default_rng(len(shape))
     x = random.standard_normal(shape).astype(np.float32)
     sizes = (shape[0], *[1] * (len(shape) - 3), *shape[-2:])

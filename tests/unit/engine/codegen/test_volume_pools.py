@@ -1,4 +1,4 @@
-"""Max pooling of volumes and its gradient by machine code, against windows one by one."""
+"""Max pooling of volumes and its gradient in machine code, against windows one by one."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -19,7 +19,7 @@ _ODD = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0, -0.0], np.float32)
 
 @pytest.fixture(autouse=True, scope="module")
 def asked() -> Iterator[list[str]]:
-    """The kernels that were asked for: they are there, and volumes shared among three."""
+    """The requested kernels: they exist, and volumes are shared among three threads."""
     names: list[str] = []
 
     def made(name: str) -> Any:
@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
         return window_counts(self.x.shape[1:-1], self.ksize, self.strides, (1, 1, 1), self.pads)
 
     def windows(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """Of each: its place, and what it reads of a volume."""
+        """Each window: its position, and the part of a volume that it reads."""
         for place in product(*map(range, self.counts)):
             starts = [
                 at * step - before
@@ -60,7 +60,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def volumes(draw: st.DrawFn, *, side_by_side: bool = False) -> Drawn:
-    """Volumes in which ties are the rule, perhaps with numbers that are odd; padded a little."""
+    """Volumes with many ties, perhaps with special numbers; slightly padded."""
     ksize, strides, pads, sizes = [], [], [], []
     for _ in range(3):
         taps = draw(st.integers(1, 4))

@@ -1,4 +1,4 @@
-"""Small plans of features: whole numbers, truth values, codes and look-ups in one kernel."""
+"""Small plans of features: integers, bools, one-hot codes and lookups in one kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WEIGHTS = RANDOM.standard_normal((5, 3)).astype(np.float32)
 
 
 def kernel_of(function: Any, *arguments: Any) -> Callable[..., Any]:
-    """Calls of the plan's kernel, which is made of these arguments."""
+    """Calls of the plan's kernel, which is made for these arguments."""
     concrete = function.get_concrete_function(*arguments)
     plan = plan_of(concrete.graph)
     captured = concrete._captured_arrays
@@ -41,7 +41,7 @@ def kernel_of(function: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 def masked_mean(ids: Any, x: Any) -> Any:
-    """What Keras makes of an embedding with `mask_zero` and a pooling."""
+    """Keras's graph of an embedding with `mask_zero` and a pooling."""
     held = tf.where(ids < 0, ids + HEIGHT, ids)
     rows = tf.gather(tf.constant(TABLE), held)
     mask = tf.not_equal(ids, 0)
@@ -93,7 +93,7 @@ def test_a_number_that_names_no_row_is_told_by_the_plan(kind: str) -> None:
 
 
 def codes(x: Any, n: Any) -> Any:
-    """Numbers in buckets, and whole numbers, as codes that are multiplied."""
+    """Bucketised numbers and integers as one-hot codes that are multiplied."""
     buckets = tf.raw_ops.Bucketize(input=x, boundaries=[-1.0, 0.0, 0.0, 2.5])
     one = tf.one_hot(n, 3, on_value=2, off_value=-1, dtype=n.dtype)
     joined = tf.concat([tf.one_hot(buckets, 2), tf.cast(one, tf.float32)], 1)
@@ -129,7 +129,7 @@ def test_codes_and_buckets(coded: Any, x: Any, n: Any) -> None:
 
 
 def arithmetic(a: Any, b: Any, x: Any) -> Any:
-    """Sums wrap around, divisions round down, and floats become whole numbers and back."""
+    """Sums wrap around, divisions round down, and floats become integers and back."""
     total = a * 3 + b - a * b
     rest = tf.math.floormod(a, b) + a // b
     either = tf.logical_and(a > b, tf.logical_not(tf.equal(b, 1)))
@@ -177,7 +177,7 @@ def test_a_division_by_zero_is_told_by_the_plan(kind: str) -> None:
 @pytest.mark.parametrize("divisors", [(3, 5, 1), (3, 0, 2), (2, 2, 2)])
 @pytest.mark.parametrize("name", ["FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"])
 def test_constant_divisors_that_differ(name: str, divisors: tuple[int, ...], kind: str) -> None:
-    """A vector of constants is no single divisor; each may be zero, or -1."""
+    """A vector of constants is not a single divisor; each may be zero, or -1."""
     divide = getattr(tf.raw_ops, name)
     y = np.array(divisors if kind.startswith("u") else [-divisors[0], *divisors[1:]], KINDS[kind])
 

@@ -1,8 +1,8 @@
-"""Winograd's convolutions against float64, and where they leave it to the direct sums.
+"""Winograd's convolutions against float64, and fallbacks to direct sums.
 
-A result differs from the exact one by rounding of transformed numbers, too: each is a sum of up to
-16, and there is one for each of 16 places and channels, so the bound is that of direct sums of as
-many terms.
+A result also differs from the exact one by the rounding of transformed numbers: each is a sum of up
+to 16, and there is one for each of 16 positions and channels, so the bound is that of direct sums
+with as many terms.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _ONES = (1, 1)
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernels_are_made() -> Iterator[None]:
-    """Every 3×3 convolution is worth it."""
+    """Use Winograd for every 3×3 convolution."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "tier", "auto")
         patch.setattr(config.settings, "fusion", True)
@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
 
 @st.composite
 def images(draw: st.DrawFn) -> Drawn:
-    """Images, of more channels perhaps; pads that may crop; odd and even sizes."""
+    """Images, perhaps slices of more channels; padding that may be negative; odd and even sizes."""
     pads = [(draw(st.integers(-1, 3)), draw(st.integers(-1, 3))) for _ in range(2)]
     sizes = [3 + max(0, -before - after) + draw(st.integers(0, 20)) for before, after in pads]
     channels, outputs = draw(st.integers(1, 70)), draw(st.integers(1, 70))
@@ -120,7 +120,7 @@ def test_filter_gradient_is_that_of_float64(case: Drawn, block: int, products: i
 
 @given(case=images(), block=blocks)
 def test_each_image_is_computed_by_itself(case: Drawn, block: int) -> None:
-    """Whatever lies beside it in the batch, however the work is cut."""
+    """Independently of the rest of the batch, and of the division of work."""
     x, filter, dy, g = case
     every = np.empty(dy.shape, np.float32)
     patch = limits(block, 1)
@@ -142,7 +142,7 @@ def test_numbers_that_spread_are_left_to_direct_sums(
     case: Drawn, number: float, place: int, products: int
 ) -> None:
     x, filter, dy, g = case
-    if min(map(min, g.pads)) < 0:  # the number may be cropped
+    if min(map(min, g.pads)) < 0:  # the NaN may be cropped
         return
     patch = limits(100_000, products)
     try:
@@ -179,7 +179,7 @@ def test_numbers_of_all_sizes(case: Drawn, scale: float) -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), channels=st.integers(1, 40), outputs=st.integers(1, 80))
 def test_filters_are_transformed_alike(seed: int, channels: int, outputs: int) -> None:
-    """By machine code and without: a network's answers do not depend on what had been compiled."""
+    """With and without machine code: a network's results do not depend on earlier compilations."""
     filter = np.random.default_rng(seed).standard_normal((3, 3, channels, outputs), np.float32)
     found, steady = winograd.transformed(filter), winograd.steady_filters(filter)
     np.testing.assert_array_equal(found, steady)
@@ -193,7 +193,7 @@ def test_filters_are_transformed_alike(seed: int, channels: int, outputs: int) -
 
 
 def test_guards_around_what_is_written_stay() -> None:
-    """Odd sizes: a tile's second row and column are not there."""
+    """Odd sizes: a tile's second row and column do not exist."""
     x = np.random.default_rng(0).standard_normal((2, 7, 5, 20)).astype(np.float32)
     filter = np.ones((3, 3, 20, 33), np.float32)
     g = geometry((7, 5), (3, 3), _ONES, ((1, 1), (1, 1)), _ONES)

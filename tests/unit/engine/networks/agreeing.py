@@ -1,4 +1,4 @@
-"""What a drawn program gives as a network, beside what its plan gives."""
+"""The results of a random program as a network, compared with its plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pinnace.framework import config
 
 
 class Drawn(Protocol):
-    """A program, and what it is given."""
+    """A program and its arguments."""
 
     function: Any
     given: list[Any]
@@ -27,7 +27,7 @@ def called(function: Any, given: list[Any], tier: str) -> list[Any]:
 
 
 def check(drawn: Drawn) -> None:
-    """Two calls agree with the plan, as far as its own rounding lets them."""
+    """Check that two calls agree with the plan, within its own rounding errors."""
     wanted = called(drawn.function, drawn.given, "plan")
     signs = np.random.default_rng(0).choice([-1, 1], drawn.given[0].shape).astype(np.float32)
     moved = [drawn.given[0] * (1 + signs * np.float32(2**-23)), *drawn.given[1:]]

@@ -1,4 +1,4 @@
-"""Networks drawn at random: layers with odd sizes behind one another, whose plan is one table."""
+"""Random networks: sequences of layers with odd sizes, whose plan is one table."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Drawn:
     """A network of some layers.
 
     Args:
-        seed: which one.
-        times: how many times as many images as the seed says.
+        seed: selects the network.
+        times: factor of the seed's number of images.
 
     Attributes:
         function: from images to results.
@@ -164,7 +164,7 @@ class Drawn:
         in_groups = shape[-1] > 1 and self._random.random() < 0.5
 
         def run(x: Any) -> Any:
-            if in_groups:  # the same, as Keras's Conv2D(groups=channels) has it
+            if in_groups:  # the same, as in Keras's Conv2D(groups=channels)
                 filters = tf.reshape(weights, [*taps, 1, shape[-1]])
                 made = tf.nn.conv2d(pad(x), filters, strides, padding, dilations=dilation)
             else:
@@ -201,7 +201,7 @@ class Drawn:
         return lambda x: pool(x, size, stride, padding)
 
     def _branch(self, shape: tuple[int, ...]) -> Any:
-        """Two ways from one value, added, joined or multiplied."""
+        """Two branches from one value, added, concatenated or multiplied."""
         channels = shape[-1]
         first = self._weight(3, 3, channels, channels)
         second = self._weight(1, 1, channels, channels)
@@ -224,7 +224,7 @@ class Drawn:
         return run
 
     def _squeeze(self, shape: tuple[int, ...]) -> Any:
-        """Each channel times a number that follows from its mean."""
+        """Each channel times a scale that depends on its mean."""
         channels = shape[-1]
         down, up = self._weight(1, 1, channels, 4), self._weight(1, 1, 4, channels)
 

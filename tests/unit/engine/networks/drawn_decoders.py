@@ -1,4 +1,4 @@
-"""Decoders drawn at random: a few tokens, and a cache of keys and values that they go into."""
+"""Random decoders: a few tokens, and a cache of keys and values into which they are written."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pinnace as tf
 
 
 class DrawnDecoder:
-    """Some blocks of a decoder, in one of the many ways in which they are written.
+    """Some blocks of a decoder, in one of the many ways to write them.
 
     Args:
-        seed: which one.
+        seed: selects the decoder.
 
     Attributes:
-        function: from tokens, cache, the places that are written and those that are seen to the
-            tokens' results and the cache as it is then.
+        function: from tokens, cache, written positions and visible positions to the tokens' results
+            and the updated cache.
         given: arguments for it.
     """
 
@@ -27,7 +27,7 @@ class DrawnDecoder:
         self.heads, self.depth = int(self._pick(1, 2, 3, 4)), int(self._pick(1, 3, 8, 16, 33))
         self.length = int(self._pick(1, 2, 7, 16, 33, 64))
         self.blocks = int(random.integers(1, 4))
-        # Where heads are in the cache: before its rows or behind them.
+        # Position of the heads axis in the cache: before or after its rows.
         self.heads_first = bool(random.random() < 0.7)
         self.update = self._pick("blend", "turned blend", "apart", "rows joined", "rows joined")
         self.tokens = 1 if "joined" not in self.update else int(self._pick(1, 1, 2, 5))
@@ -61,7 +61,7 @@ class DrawnDecoder:
         return self._pick(np.asarray, tf.Variable)(value.astype(np.float32))
 
     def _cached(self) -> int:
-        """Rows of the cache behind a step."""
+        """Rows of the cache after a step."""
         return self.length + (self.tokens if "joined" in self.update else 0)
 
     def _cache_shape(self, length: int) -> tuple[int, ...]:
@@ -116,7 +116,7 @@ class DrawnDecoder:
         return run
 
     def _projection(self) -> Any:
-        """Queries, keys and values of tokens, as the cache has them."""
+        """Queries, keys and values of tokens, in the layout of the cache."""
         how = self._pick("slices", "split", "apart")
         weights = [self._weight(self.width, self.width * (1 if how == "apart" else 3))]
         if how == "apart":
@@ -137,7 +137,7 @@ class DrawnDecoder:
         return run
 
     def _marked(self, x: Any) -> Any:
-        """What is done to queries and keys: as rotary positions do, for one."""
+        """Steps on queries and keys, such as rotary position embeddings."""
         if self._mark == "scaled":
             return 0.7 * x
         marks = np.linspace(0.5, 1.5, self.depth).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Elementwise steps on parts of what a product makes, and of what is given, drawn at random."""
+"""Random elementwise steps on slices of products and of arguments."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _UNARY = (tf.sigmoid, tf.tanh, tf.negative, tf.nn.relu, tf.square)
 
 
 class DrawnParts:
-    """Parts of a product in steps of several shapes, some of them joined, with a product behind.
+    """Slices of a product in steps of several shapes, some concatenated, followed by a product.
 
     Args:
-        seed: which one.
+        seed: selects the program.
 
     Attributes:
         function: from rows and tensors to results.
@@ -62,7 +62,7 @@ class DrawnParts:
         return self._ends(values)
 
     def _cut(self, y: Any) -> list[Any]:
-        """The product's result as parts of [batch, rows, columns]."""
+        """The product's result as slices of [batch, rows, columns]."""
         batch, rows, columns, parts = self.batch, self.rows, self.columns, self.parts
         how = self._pick("split", "slices", "turned", "inner")
         if how == "split":

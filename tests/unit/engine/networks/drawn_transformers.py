@@ -1,4 +1,4 @@
-"""Transformers drawn at random: attention in its many ways to be written, norms, dense layers."""
+"""Random transformers: attention in many forms, norms, dense layers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ class DrawnTransformer:
     """Some blocks over tokens.
 
     Args:
-        seed: which one.
+        seed: selects the transformer.
 
     Attributes:
-        function: from tokens, other tokens, a truth of each score and a number for each to results.
+        function: from tokens, other tokens, a boolean mask and an additive mask of scores to
+            results.
         given: arguments for it.
         variables: its weights.
     """
@@ -55,7 +56,7 @@ class DrawnTransformer:
     def _weight(self, *shape: int, inner: int = 1) -> Any:
         value = self._random.standard_normal(shape) / np.sqrt(max(1, inner))
         if self._random.random() < 0.3:
-            return tf.constant(value, tf.float32)  # of the graph
+            return tf.constant(value, tf.float32)  # a constant of the graph
         variable = tf.Variable(value, dtype=tf.float32)
         self.variables.append(variable)
         return variable
@@ -132,7 +133,7 @@ class DrawnTransformer:
         return run
 
     def _projection(self) -> Any:
-        """Rows of `width` numbers as heads: [B, T, heads, depth]."""
+        """Rows of `width` numbers split into heads: [B, T, heads, depth]."""
         weights = self._weight(self.width, self.heads, self.depth, inner=self.width)
         bias = self._pick(None, self._weight(self.heads, self.depth))
         flat = bool(self._random.random() < 0.5)
@@ -149,7 +150,7 @@ class DrawnTransformer:
         return run
 
     def _mask(self) -> Any:
-        """What is done to scores: with a truth or a number for each, given or of the graph."""
+        """Masks of scores: boolean or additive, arguments or constants."""
         masking = self._pick("none", "chosen", "added", "constant", "variable")
         fixed = np.tril(np.ones((self.tokens, self.others), bool))
         kinds = {
@@ -161,7 +162,7 @@ class DrawnTransformer:
         return kinds.get(masking, lambda scores, *_: scores)
 
     def _scale(self) -> tuple[Any, Any]:
-        """What is done to queries, and to scores."""
+        """The scales of queries and scores."""
         same = (lambda q: q), (lambda scores: scores)
         kinds = {
             "times": (same[0], lambda scores: 0.3 * scores),
@@ -175,8 +176,8 @@ class DrawnTransformer:
         out = self._weight(self.heads, self.depth, self.width, inner=self.heads * self.depth)
         crossed, how = bool(self._random.random() < 0.3), self._pick("einsum", "matmul", "keys")
         before, after = self._scale()
-        late = bool(self._random.random() < 0.5)  # values get their heads after the softmax
-        mask = self._mask() if crossed else lambda scores, *_: scores  # of the others' length
+        late = bool(self._random.random() < 0.5)  # values are split into heads after the softmax
+        mask = self._mask() if crossed else lambda scores, *_: scores  # as long as the others
 
         def einstein(q: Any, k: Any, v: Any, *masks: Any) -> Any:
             scores = after(tf.einsum("btnh,bsnh->bnts", q, k))

@@ -1,4 +1,4 @@
-"""Activations in a product's tiles: which are, whatever makes the sums, and what numbers give."""
+"""Activations in a product's tiles: which ones, for all kinds of products, and their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unit.engine.networks.test_region import arrays_of, networks_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What a program writes, what it is in float64, and the bit of the tile's mode.
+# A program's expression, its function in float64, and the bit of the tile's mode.
 ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
     "silu": (tf.nn.silu, lambda x: x * special.expit(x), fields.SILU),
     "swapped": (lambda x: tf.sigmoid(x) * x, lambda x: x * special.expit(x), fields.SILU),
@@ -31,7 +31,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] =
         fields.GATE,
     ),
 }
-# Programs of the same instructions as an activation, with other operands.
+# Programs with the instructions of an activation, but other operands.
 LOOKALIKES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "twice": (
         lambda x: x * (tf.nn.relu6(x + x) / 6.0),
@@ -53,14 +53,14 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Drawn:
-    """A product of some kind, and a product of matrices behind it.
+    """A product of some kind, followed by a matrix product.
 
     Args:
-        kind: of the first one.
-        seed: its sizes and numbers.
+        kind: kind of the first product.
+        seed: seed of its sizes and numbers.
 
     Attributes:
-        x: what it is given.
+        x: its argument.
     """
 
     def __init__(self, kind: str, seed: int) -> None:
@@ -89,7 +89,7 @@ class Drawn:
         self.last = random.standard_normal((width, 5)).astype(np.float32)
 
     def sums(self, x: Any) -> Any:
-        """What is activated."""
+        """The arguments of the activation."""
         filters = self.filters
         if self.kind == "depthwise":
             y = tf.nn.depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME")
@@ -102,7 +102,7 @@ class Drawn:
             y = tf.matmul(x, filters)
         else:
             y = tf.nn.conv2d(x, filters, 1, "SAME")
-        if self.kind == "sum":  # of two products, which the later one's tiles add up
+        if self.kind == "sum":  # of two products, which the tiles of the later one sum
             return (y + self.bias) + tf.nn.conv2d(x, filters[::-1] * 0.5, 1, "SAME")
         return y + self.bias
 
@@ -117,7 +117,7 @@ class Drawn:
 
 
 def modes_of(run: Any, x: Any) -> tuple[list[int], list[str]]:
-    """What a network's products do to their sums, and the kinds of its rows."""
+    """The epilogues of a network's products, and the kinds of its rows."""
     plan, arrays = arrays_of(run, x)
     (network,) = networks_of(plan, arrays)
     return [layer.mode & fields.ACTIVATION for layer in network.layers if layer.is_product], [
@@ -142,7 +142,7 @@ def test_tiles_do_it_and_it_is_that_of_float64(
         found, kinds = modes_of(run, drawn.x)
         assert "PROGRAM" not in kinds
         assert bit in found
-        # In the plan, step by step; its sums are the same up to their rounding.
+        # In the plan, step by step; its sums are equal up to rounding.
         monkeypatch.setattr(config.settings, "tier", "plan")
         sums = tf.function(drawn.sums)(tf.constant(drawn.x)).numpy().astype(np.float64)
         monkeypatch.setattr(config.settings, "tier", "compiled")
@@ -167,7 +167,7 @@ def test_what_only_looks_like_an_activation_is_a_program(kind: str, name: str) -
     y = run(tf.constant(drawn.x))[0].numpy()
     with np.errstate(divide="ignore"):
         wanted = formula(sums)
-    fits = np.abs(wanted) < 100  # a division by almost nothing is not exact
+    fits = np.abs(wanted) < 100  # a division by almost zero is not exact
     np.testing.assert_allclose(y[fits], wanted[fits], rtol=1e-4, atol=1e-4)
 
 

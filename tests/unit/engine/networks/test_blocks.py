@@ -1,4 +1,4 @@
-"""A batch that is walked in blocks gives what the plan gives, however it is cut."""
+"""A batch processed in blocks gives the plan's results, however it is divided."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have blocks wherever they can be."""
+    """Use blocks wherever possible."""
     monkeypatch.setattr(blocks, "_CACHE", 0)
     monkeypatch.setattr(blocks, "_CACHED_WEIGHTS", 1 << 40)
     monkeypatch.setattr(blocks, "_WORTH_BYTES", 0)
@@ -46,7 +46,7 @@ def test_most_drawn_networks_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def split(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Have networks split at one of the places where they can be."""
+    """Split networks at one of the possible positions."""
 
     def place(reader: Reader, threads: int) -> int | None:
         del threads
@@ -76,14 +76,14 @@ def test_many_drawn_networks_can_be_split(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def networks_in(seed: int) -> int:
-    """How many networks a drawn one becomes."""
+    """The number of networks that a random one becomes."""
     drawn = Drawn(seed, times=4)
     plan, arrays = arrays_of(drawn.function, drawn.x)
     return len(networks_of(plan, arrays))
 
 
 def test_layers_with_most_of_the_weights_are_walked_together() -> None:
-    """As in networks that classify images: large ones first, then many channels."""
+    """As in image classifiers: large images first, then many channels."""
     images = tf.keras.Input((112, 112, 3))
     x = images
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Rows by numbers that may be out of range: the nearest row, or a number instead, in a network."""
+"""Lookups with indices out of range in a network: the nearest row, or a constant instead."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def filled(table: Any, ids: Any, number: float = np.nan) -> Any:
     return tf.where(inside(ids), tf.gather(table, clipped(ids)), np.float32(number))
 
 
-# What is looked up, of a table, numbers and other numbers; what the network's row is, if it is one.
+# The lookup, from a table, indices and other numbers; the kind of the network's row, if it is one.
 FORMS: dict[str, tuple[Any, str]] = {
     "nearest": (lambda t, i, _: tf.gather(t, clipped(i)), "NEAREST"),
     "other way": (lambda t, i, _: tf.gather(t, tf.minimum(tf.maximum(i, 0), 6)), "NEAREST"),
@@ -55,7 +55,7 @@ FORMS: dict[str, tuple[Any, str]] = {
         ),
         "FILLED",
     ),
-    # Lookalikes, which stay steps of their own.
+    # Similar programs, which stay separate steps.
     "fewer rows": (
         lambda t, i, _: tf.where(inside(i, 0, 5), tf.gather(t, clipped(i)), np.float32(0)),
         "",
@@ -88,7 +88,7 @@ FORMS: dict[str, tuple[Any, str]] = {
 
 
 def reference(name: str, ids: Any, others: Any) -> Any:
-    """The same, by NumPy."""
+    """The same in NumPy."""
 
     def row(i: int, j: int) -> Any:
         around = i + 7 if i < 0 else i

@@ -1,4 +1,4 @@
-"""Rows of a table that several threads share give what the plan gives, however they are cut."""
+"""Rows of a table shared by several threads give the plan's results, however they are divided."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from unit.engine.networks.test_region import arrays_of, check, networks_of
 
 
 def shared(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """Have so many threads, and work worth sharing wherever there is any."""
+    """Use this many threads, and share all work."""
     monkeypatch.setattr(product_row, "_PIECE_PRODUCTS", 16)
     monkeypatch.setattr(team, "WORTH_OFFERING", 0)
     monkeypatch.setattr(team, "_MOST", threads)

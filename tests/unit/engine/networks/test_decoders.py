@@ -1,4 +1,4 @@
-"""Decoders with caches in a network's table give what the plan gives, which is what formulas give.
+"""Decoders with caches in a network's table agree with the plan, and with formulas.
 
 Tolerances against the plan are those of `test_region`. Against float64: see `test_transformers`.
 """
@@ -50,7 +50,7 @@ def test_drawn_decoders_are_one_table_with_attention() -> None:
 @pytest.mark.parametrize("queries", [1, 2, 4, 5, 9])
 @pytest.mark.parametrize("depth", [1, 7, 32])
 def test_few_queries_over_a_cache_are_the_formula(queries: int, depth: int) -> None:
-    """Keys are read where they lie up to some number of queries, and packed from there on."""
+    """Keys are read in place up to some number of queries, and packed above that."""
     random = np.random.default_rng(queries)
     weights = (random.standard_normal((6, 2 * depth)) / 2).astype(np.float32)
     last = random.standard_normal((2 * depth, 3)).astype(np.float32)
@@ -74,12 +74,12 @@ def test_few_queries_over_a_cache_are_the_formula(queries: int, depth: int) -> N
     wanted = np.einsum("bhqk,bhkd->bqhd", scores, cache[:, 1].astype(np.float64))
     wanted = wanted.reshape(3, queries, 2 * depth) @ last.astype(np.float64)
     (found,) = agreeing.called(attend, [x, cache], "compiled")
-    # Sums of up to 64 products: errors grow with their square root.
+    # Sums of up to 64 products: errors grow with the square root of their number.
     np.testing.assert_allclose(found, wanted, rtol=0, atol=_BOUND * 4)
 
 
 def _blending(more: Any) -> Any:
-    """A row that is put into a cache by a mask, and what else wants the result."""
+    """A row written into a cache by a mask, and other users of the result."""
     random = np.random.default_rng(2)
     weights = random.standard_normal((6, 3 * 8)).astype(np.float32)
     last = random.standard_normal((8, 5)).astype(np.float32)
@@ -110,7 +110,7 @@ _WANTS = {
 
 @pytest.mark.parametrize("wants", _WANTS)
 def test_a_row_put_into_a_cache_is_the_formula(wants: str) -> None:
-    """What is packed lies by itself where others want it, too."""
+    """Packed values are stored separately if there are other users."""
     put, given, wanted = _blending(_WANTS[wants])
     whole, _, *more = agreeing.called(put, given, "compiled")
     np.testing.assert_allclose(whole, wanted, rtol=0, atol=_BOUND)
@@ -128,7 +128,7 @@ def test_a_packed_row_is_written_to_its_place() -> None:
 
 
 def test_steps_of_an_earlier_network_are_not_made_again() -> None:
-    """A network reads what one before it gives, not what that was made of."""
+    """A network reads the results of an earlier one, not its inputs."""
     random = np.random.default_rng(3)
     a, b, c, d = random.standard_normal((4, 16, 16)).astype(np.float32) / 4
     x, y = random.standard_normal((2, 5, 16)).astype(np.float32)

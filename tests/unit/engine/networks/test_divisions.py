@@ -1,4 +1,4 @@
-"""Divisions by a constant in a network: rounded as the plan's, so that errors have no direction."""
+"""Divisions by a constant in a network: rounded as in the plan, so that errors have no bias."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ONE = np.eye(64, dtype=np.float32)
-# Half an ulp, always to one side, was 3e-8; that of as many numbers to either side is far less.
+# Half an ulp, always in one direction, was 3e-8; unbiased errors average to far less.
 _ONE_SIDED = 5e-9
 
 
@@ -25,7 +25,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(between: Callable[[Any], Any], x: Any) -> Any:
-    """What a network makes of x: products with ones before and behind."""
+    """A network of x: products with ones before and after."""
 
     @tf.function
     def run(x: Any) -> Any:
@@ -38,7 +38,7 @@ def found(between: Callable[[Any], Any], x: Any) -> Any:
 
 
 def one_sided(made: Any, exact: Any) -> float:
-    """The mean of relative errors, which is nothing where they go either way."""
+    """The mean of relative errors, which is about 0 if they are unbiased."""
     return float(abs(np.mean(made.astype(np.float64) / exact - 1)))
 
 
@@ -58,7 +58,7 @@ def test_quotients_are_those_of_the_processor(divisor: float) -> None:
 @pytest.mark.parametrize("number", [0.0, -0.0, np.inf, -np.inf, np.nan, 3.4e38, -3.4e38, 1e-40])
 @pytest.mark.parametrize("divisor", [6.0, 0.7, 2.0, 1e-20, 1e20])
 def test_numbers_that_have_no_neighbours(number: float, divisor: float) -> None:
-    # Each row is one number alone: a product with ones adds the others to it.
+    # Each row has a single number: a product with ones adds the others to it.
     x = np.zeros((64, 64), np.float32)
     x[np.arange(64), np.arange(64)] = number
     by = np.float32(divisor)
@@ -71,7 +71,7 @@ def test_numbers_that_have_no_neighbours(number: float, divisor: float) -> None:
 
 @pytest.mark.parametrize("divides", [True, False])
 def test_gates_of_a_product_have_no_direction(divides: bool) -> None:
-    """x relu6(x + 3) / 6, and times the float32 next to 1/6, which is another number."""
+    """x relu6(x + 3) / 6, and times the float32 nearest to 1/6, which is another number."""
     random = np.random.default_rng(1)
     x = random.uniform(-2.9, 2.9, (400, 64)).astype(np.float32)
     sixth = np.float32(1 / 6)

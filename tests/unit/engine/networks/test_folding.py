@@ -23,10 +23,10 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Drawn:
-    """A convolution with few outputs, and what may stand around it.
+    """A convolution with few outputs, and optional surrounding steps.
 
     Args:
-        seed: sizes, numbers, steps, padding and what follows.
+        seed: selects sizes, numbers, strides, padding and the epilogue.
     """
 
     def __init__(self, seed: int) -> None:
@@ -55,7 +55,7 @@ class Drawn:
             y = tf.nn.bias_add(tf.nn.conv2d(x, self.filters, self.steps, self.padding), self.bias)
             if self.around == "sum":
                 y = tf.nn.relu(y + tf.nn.conv2d(x, self.filters, self.steps, self.padding))
-            if self.around == "behind":  # whose windows reach beyond the edge
+            if self.around == "behind":  # its windows reach beyond the edge
                 y = tf.nn.relu(y)
                 y = tf.nn.conv2d(y, np.ones((3, 3, self.outputs, 7), np.float32), 1, "SAME")
             return y if self.last == "nothing" else getattr(tf.nn, self.last)(y)
@@ -77,7 +77,7 @@ def test_results_are_the_plans(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
     config.settings.tier = "compiled"
     for _ in range(2):
         found = run(tf.constant(drawn.x)).numpy()
-        # Sums of up to 2592 products in another order, of numbers about 1.
+        # Sums of up to 2592 products in another order, of numbers around 1.
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Networks in the bodies of loops give what the plan gives, whatever shapes an iteration has.
+"""Networks in loop bodies give the plan's results, for any shapes of an iteration.
 
 References are the plan's kernels, one by one (tier `plan`), and formulas in float64; tolerances are
 those of a plan's trial (`engine.agreement`).
@@ -22,14 +22,14 @@ from pinnace.framework.errors import InvalidArgumentError
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    # What is spent here must not make other tests' plans hot.
+    # Time spent here must not make other tests' plans hot.
 
 
 class Drawn:
-    """A loop over a few frames: convolutions of the frame and of the state, gates, another state.
+    """A loop over a few frames: convolutions of the frame and of the state, gates, a new state.
 
     Args:
-        seed: which one.
+        seed: selects the loop.
     """
 
     def __init__(self, seed: int) -> None:
@@ -58,7 +58,7 @@ class Drawn:
         return tf.Variable(self._random.standard_normal(shape) * scale, dtype=tf.float32)
 
     def x(self, batch: int) -> Any:
-        """Frames of so many rows."""
+        """Frames with this number of rows."""
         shape = (self.frames, batch, *self._size, self._channels)
         return self._random.standard_normal(shape).astype(np.float32)
 
@@ -166,7 +166,7 @@ def test_regions_that_agreed_run_iterations(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_size_that_an_iteration_computes_is_looked_at() -> None:
-    # All tensors have the shapes of the first iteration, but the third reshapes otherwise.
+    # All tensors have the shapes of the first iteration, but the third one reshapes differently.
     w = tf.Variable(np.random.default_rng(0).standard_normal((1, 1, 2, 2)), dtype=tf.float32)
 
     @tf.function(input_signature=[tf.TensorSpec([2, 4, 6, 2])])
@@ -272,7 +272,7 @@ def test_an_iteration_that_checks_has_networks() -> None:
 
 
 def _spoken(words: int, width: int, heads: int, length: int) -> Any:
-    """A decoder's loop as `transformers` writes it: a word, its keys and values in a cache."""
+    """A decoder's loop as in `transformers`: a token, with its keys and values in a cache."""
     random = np.random.default_rng(5)
 
     def weight(*shape: int) -> Any:
@@ -340,7 +340,7 @@ def test_a_word_is_one_network() -> None:
 
 
 def test_a_product_of_activations_may_be_split() -> None:
-    """Only a softmax makes it attention: the search goes on behind a step with several results."""
+    """Only a softmax makes it attention: the search continues after a step with several results."""
     random = np.random.default_rng(8)
     w, v = (tf.Variable(random.standard_normal((8, 8)), dtype=tf.float32) for _ in range(2))
 

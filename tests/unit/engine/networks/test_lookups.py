@@ -1,4 +1,4 @@
-"""Rows of tables by number in a network: the numbers of the plan, and its words of refusal."""
+"""Table lookups in a network: the plan's numbers, and its errors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Drawn:
-    """Lookups by one tensor of whole numbers, joined, and two products of what they give.
+    """Lookups by one integer tensor, concatenated, and two products of the results.
 
     Args:
-        seed: which one.
+        seed: selects the program.
 
     Attributes:
         function: from indices to results.
         ids: indices for it, all in range.
-        rows: of the smallest table.
-        variables: the tables that are some.
+        rows: number of rows of the smallest table.
+        variables: the tables that are variables.
     """
 
     def __init__(self, seed: int) -> None:
@@ -92,7 +92,7 @@ def test_drawn_lookups(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         config.settings.tier = "compiled"
         found = drawn.function(tf.constant(drawn.ids)).numpy()
         assert agreement.difference([wanted], [found]) is None
-        for variable in drawn.variables:  # an assignment is seen
+        for variable in drawn.variables:  # an assignment is noticed
             variable.assign(variable * 0.5 + 1.0)
 
 
@@ -132,7 +132,7 @@ def test_what_is_out_of_range_is_refused_in_the_plans_words(seed: int) -> None:
         except tf.errors.InvalidArgumentError as error:
             said.append(str(error))
     assert said[0] == said[1]
-    # What comes after it is answered as if nothing had been.
+    # Later calls work as if nothing had happened.
     found = drawn.function(tf.constant(drawn.ids)).numpy()
     config.settings.tier = "plan"
     assert agreement.difference([drawn.function(tf.constant(drawn.ids)).numpy()], [found]) is None

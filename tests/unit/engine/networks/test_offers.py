@@ -1,7 +1,7 @@
-"""Helpers that are awake in machine code walk the caller's table with it: the same bits each time.
+"""Helper threads that wait in machine code share the caller's table: the same bits each time.
 
-Where pieces lie does not depend on who does them, so a network gives the very numbers that it gives
-alone.
+Pieces do not depend on the thread that computes them, so a network gives the same bits as without
+helpers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[team._Helpers]:
-    """A team of two with a helper of its own, whom other processes do not disturb."""
+    """A team of two with a separate helper, which other processes do not disturb."""
     monkeypatch.setattr(config.settings, "tier", "compiled")
     monkeypatch.setattr(team, "has_idle_core", lambda *_: True)
     monkeypatch.setattr(team, "_MOST", 2)
@@ -41,7 +41,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[team._Helpers]:
     own = team._Helpers()
     monkeypatch.setattr(team, "_helpers", own)
     yield own
-    fall_asleep(own)  # before its memory goes
+    fall_asleep(own)  # before its memory is freed
 
 
 def fall_asleep(own: team._Helpers) -> None:
@@ -49,7 +49,7 @@ def fall_asleep(own: team._Helpers) -> None:
 
 
 def perceptron(rows: int, width: int = 512, seed: int = 0) -> Call:
-    """A network of matrices that is walked by two threads."""
+    """A network of matrix products that two threads share."""
     random = np.random.default_rng(seed)
     sizes = [(640, width), (width, width), (width, 10)]
     weights = [tf.Variable(random.normal(size=s).astype("f") / 25) for s in sizes]
@@ -79,7 +79,7 @@ def perceptron(rows: int, width: int = 512, seed: int = 0) -> Call:
 
 @pytest.fixture
 def helped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many offers were taken at a time."""
+    """The number of offers that were taken at a time."""
     counts: list[int] = []
     original = team.Offer
 
@@ -97,7 +97,7 @@ def helped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def until_helped(call: Call, helped: list[int], before: int) -> None:
-    """A helper tells when it stops waiting; on a busy machine it may not have come yet."""
+    """Wait until a helper takes part; on a busy machine it may not have started yet."""
 
     def has_helped() -> bool:
         for _ in range(100):
@@ -120,7 +120,7 @@ def test_a_helper_that_is_awake_takes_part(rows: int, helped: list[int]) -> None
 def test_drawn_networks_give_the_same_bits_with_a_helper(
     kind: Any, helpers: team._Helpers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However small they are, alone first, then as often as it takes to settle."""
+    """However small they are; first alone, then repeatedly until they settle."""
     monkeypatch.setattr(team, "WORTH_OFFERING", 1)
     offered = 0
     for seed in range(12):
@@ -139,7 +139,7 @@ def test_drawn_networks_give_the_same_bits_with_a_helper(
 def test_the_first_offer_of_a_process_starts_the_helper(
     helpers: team._Helpers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(team, "_AWAKE_S", 0.0)  # no call follows closely on another
+    monkeypatch.setattr(team, "_AWAKE_S", 0.0)  # calls do not follow each other closely
     offered: list[bool] = []
     small = team.Offer(lambda box: offered.append(box.size > 0), lambda *_: 0)
     for _ in range(3):
@@ -178,11 +178,11 @@ def test_a_helper_that_waits_comes_to_other_work() -> None:
         for _ in range(20):
             call()
         wait = threading.Barrier(2, timeout=30).wait
-        team.share(2, lambda _, wait=wait: wait() and None, threads=2)  # one would wait for ever
+        team.share(2, lambda _, wait=wait: wait() and None, threads=2)  # one would wait forever
 
 
 def test_networks_of_several_sizes_in_turn(helpers: team._Helpers, helped: list[int]) -> None:
-    """A helper whose memory is too small for what is offered leaves it to the caller."""
+    """A helper whose memory is too small for an offer leaves it to the caller."""
     calls = [perceptron(rows, width, seed) for rows, width, seed in [(1, 512, 1), (40, 544, 2)]]
     wanted = [call() for call in calls]
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""Small products of two tensors, and small transpositions, in a network: the plan's numbers."""
+"""Small products of two tensors, and small transposes, in a network: the plan's numbers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Drawn:
-    """Two products with weights, whose results are turned and multiplied with one another.
+    """Two products with weights, whose results are transposed and multiplied.
 
     Args:
-        seed: which one.
+        seed: selects the program.
 
     Attributes:
         function: from x to results.

@@ -1,4 +1,4 @@
-"""Steps on parts of tensors in a network's table give what the plan gives.
+"""Steps on slices of tensors in a network's table give the plan's results.
 
 Tolerances are those of `test_region`.
 """

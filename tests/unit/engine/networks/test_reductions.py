@@ -1,4 +1,4 @@
-"""Reductions over axes between others, and joins along any axis, give what the plan gives."""
+"""Reductions over inner axes, and concatenations along any axis, give the plan's results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ REDUCTIONS = [tf.reduce_mean, tf.reduce_sum, tf.reduce_max]
 
 
 class Drawn:
-    """A product, some of whose results are reduced, joined and multiplied again.
+    """A product, some of whose results are reduced, concatenated and multiplied again.
 
     Args:
-        seed: which one.
+        seed: selects the program.
 
     Attributes:
         function: from x to results.

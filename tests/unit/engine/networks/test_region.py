@@ -1,8 +1,8 @@
-"""A network's table gives what the plan gives.
+"""A network's table gives the plan's results.
 
 Both compute in float32, in another order and with scales folded into weights: results are compared
-as a plan's trial does (`engine.agreement`: 512 ulps of the largest number of a row, or 64 times
-what one ulp of the input moves).
+as in a plan's check (`engine.agreement`: 512 ulps of the largest number of a row, or 64 times what
+one ulp of the input moves).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unit.engine.networks.drawn import Drawn
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config.settings, "tier", "compiled")
-    # What is spent here must not make other tests' plans hot.
+    # Time spent here must not make other tests' plans hot.
 
 
 def arrays_of(function: Any, x: Any) -> tuple[Any, list[Any]]:
@@ -89,8 +89,8 @@ def test_numbers_that_are_none(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
     wanted = drawn.function(tf.constant(x)).numpy()
     config.settings.tier = "compiled"
     found = drawn.function(tf.constant(x)).numpy()
-    # A scale in the weights overflows elsewhere than one behind the sum: NaN and infinities may
-    # only stand where the plan has one or the other.
+    # A scale in the weights overflows at other numbers than one after the sum: NaN and infinities
+    # may only occur where the plan has one of them.
     assert np.array_equal(np.isfinite(wanted), np.isfinite(found))
 
 
@@ -103,7 +103,7 @@ def test_an_assignment_is_seen() -> None:
 
 
 def _whole() -> tuple[Drawn, Any, list[Any], Network]:
-    """A drawn network whose plan is one table, but for what follows it."""
+    """A random network whose plan is one table, except for the steps after it."""
     for seed in range(20):
         drawn = Drawn(seed)
         plan, arrays = arrays_of(drawn.function, drawn.x)
@@ -206,10 +206,10 @@ def test_zeros_that_another_network_reads_are_written() -> None:
     @tf.function
     def run(x: Any) -> Any:
         x = tf.nn.conv2d(tf.nn.conv2d(x, filters, 1, "SAME"), filters, 1, "SAME")
-        # Max pools take the zeros for numbers, so these stay a step of their own.
+        # Max pooling treats the zeros as data, so this padding stays a separate step.
         padded = tf.pad(x, [[0, 0], [2, 1], [0, 3], [0, 0]])
         a = tf.nn.max_pool2d(padded, 3, 1, "VALID")
-        b = tf.reverse(tf.nn.conv2d(x, filters, 1, "SAME"), [1])  # which no network does
+        b = tf.reverse(tf.nn.conv2d(x, filters, 1, "SAME"), [1])  # which is in no network
         c = tf.nn.max_pool2d(padded, 2, 2, "VALID")
         c = tf.nn.conv2d(tf.nn.conv2d(c, filters, 1, "SAME"), filters, 1, "SAME")
         return a, b, c

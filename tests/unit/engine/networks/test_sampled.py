@@ -1,4 +1,4 @@
-"""Crops, resizing and what normalizes images, as rows of the table of the network behind them."""
+"""Crops, resizing and normalization of images, as rows of the table of the following network."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def convolved(x: Any, filters: Any) -> Any:
-    """By the formula: images as volumes of one slice."""
+    """The convolution by the formula, with images as volumes of one slice."""
     return formulas.convolved(x[:, None], filters[None], _SAME)[:, 0]
 
 
 def resized(x: Any, height: int, width: int, method: str) -> Any:
-    """Half-pixel centres, in float64: the nearest pixel, or what lies between two, axis by axis."""
+    """Half-pixel centres in float64: the nearest pixel, or linear interpolation, axis by axis."""
     for axis, size in ((1, height), (2, width)):
         given = x.shape[axis]
         at = (np.arange(size) + 0.5) * given / size
@@ -44,7 +44,7 @@ def resized(x: Any, height: int, width: int, method: str) -> Any:
 
 
 class Drawn:
-    """A crop or none, a resizing or none, a scale of its own for each channel, two convolutions."""
+    """An optional crop and resizing, a scale for each channel, two convolutions."""
 
     def __init__(self, seed: int) -> None:
         random = np.random.default_rng(seed)
@@ -67,7 +67,7 @@ class Drawn:
         )
 
     def function(self) -> Any:
-        # Tensors that a graph captures are no constants of it.
+        # Tensors that a graph captures are not its constants.
         give = tf.constant if self.is_captured else np.asarray
         mean, deviation = give(self.mean), give(self.deviation)
 
@@ -118,10 +118,10 @@ def test_all_of_it_is_one_table() -> None:
         kinds = [layer.kind for layer in network.layers]
         assert kinds.count("RESIZE") == int(drawn.resizes)
         assert kinds.count("PRODUCT") == 2
-        # What follows a convolution is in it.
+        # Steps after a convolution are its epilogue.
         assert kinds.count("PROGRAM") == 1
         assert any(layer.mode & GATE for layer in network.layers)
-        # A part of images is resized where it lies.
+        # A crop of images is resized in place.
         assert "COPY" not in kinds or not drawn.resizes
 
 

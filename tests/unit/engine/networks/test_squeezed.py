@@ -1,4 +1,4 @@
-"""Images whose channels are scaled, as squeeze-and-excite blocks do it: rows of a program."""
+"""Scaled channels of images, as in squeeze-and-excite blocks: rows of a program."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Drawn:
-    """A convolution, its mean as a scale for each channel, and a convolution behind that.
+    """A convolution, its mean as a scale for each channel, and another convolution.
 
     Args:
-        seed: sizes, numbers, which operand comes first, and what else is done with the images.
+        seed: selects sizes, numbers, the order of operands, and other steps on the images.
 
     Attributes:
         x: images.
-        width: channels that are scaled.
+        width: number of scaled channels.
         is_alone: whether nothing else is done.
     """
 

@@ -1,4 +1,4 @@
-"""What a plan may assign to, itself or by functions: all other variables keep their values."""
+"""Variables that a plan may assign to, itself or in functions: all others are constant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATE = tf.Variable(np.ones(3, np.float32))
 
 
 def _plan_of(body: Any, kind: str) -> Any:
-    """A function that runs `body`, which takes and gives three numbers, by an op with effects."""
+    """A function that runs `body`, from and to three numbers, by an op with side effects."""
 
     @tf.function(input_signature=[tf.TensorSpec([3], tf.float32)])
     def inner(x: Any) -> Any:
@@ -73,7 +73,7 @@ LAYERS = tf.keras.layers
 
 
 def _step(trunk_trains: bool) -> Any:
-    """A training step of a head on a trunk of convolutions, which trains or not."""
+    """A training step of a head on a convolutional trunk, which is trained or frozen."""
     tf.keras.utils.set_random_seed(4)
     trunk = tf.keras.Sequential(
         [

@@ -1,8 +1,8 @@
-"""Steps that stand between those of one layer, and take or give what the network makes.
+"""Steps between those of one layer, which use or produce values of the network.
 
-A layer takes steps before their turn: attention up to its second product, norms and programs to
-their end. What stands between may be the network's own, or a step of the plan that wants numbers
-before the network has run: position codes of vision transformers are such. Tolerances are those of
+A layer runs steps earlier than their order: attention up to its second product, norms and programs
+to their end. Steps in between may be in the network, or be steps of the plan that need values
+before the network has run, such as position codes of vision transformers. Tolerances are those of
 `test_region`.
 """
 
@@ -36,18 +36,18 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Program:
-    """A function, and what it is given."""
+    """A function and its arguments."""
 
     function: Any
     given: list[Any]
 
 
-# What stands between, [tokens, tokens]: of rows [tokens, width] from outside, and of what the
-# network makes, [batch, tokens, width].
+# The step in between, [tokens, tokens]: from rows [tokens, width] from outside, and the network's
+# values [batch, tokens, width].
 
 
 def product_gathered(rows: Any, made: Any) -> Any:
-    """FasterViT: a product that weights make of an argument, of which another step takes rows."""
+    """FasterViT: a product of an argument with weights, of which another step gathers rows."""
     del made
     return tf.gather(tf.matmul(rows, NARROW), PLACES)
 
@@ -74,7 +74,7 @@ def turned_product(rows: Any, made: Any) -> Any:
 
 
 def sliced_product(rows: Any, made: Any) -> Any:
-    """As EfficientFormer: a mask that the network makes as a part of something else."""
+    """As in EfficientFormer: a mask that is a slice of another value of the network."""
     del made
     return tf.matmul(rows, W[4])[:, 3 : 3 + TOKENS]
 
@@ -140,7 +140,7 @@ def _norm(x: Any, rows: Any, side: Between) -> Any:
 
 def _program(x: Any, rows: Any, side: Between) -> Any:
     made = tf.matmul(x, W[0])
-    other = tf.matmul(x, W[2])[:1]  # spread to all images
+    other = tf.matmul(x, W[2])[:1]  # broadcast to all images
     scaled = made * other
     bias = side(rows, made)
     return tf.matmul(tf.tanh(scaled + other), W[1]), bias

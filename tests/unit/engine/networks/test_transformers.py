@@ -1,4 +1,4 @@
-"""Attention and norms in a network's table give what the plan gives, which is what formulas give.
+"""Attention and norms in a network's table agree with the plan, and with formulas.
 
 Tolerances against the plan are those of `test_region`. Against float64: a score is a sum of some
 dozen products of float32 numbers below 10, so its error stays below 1e-5, and so does a weight's
@@ -28,7 +28,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _layers(function: Any, given: list[Any]) -> list[list[str]]:
-    """The kinds of layers of each network of a function's plan."""
+    """The kinds of layers in each network of a function's plan."""
     concrete = function.get_concrete_function(*map(tf.constant, given))
     plan = plan_of(concrete.graph)
     found = networks_of(plan, [*map(np.asarray, given), *concrete._captured_arrays])
@@ -72,7 +72,7 @@ def test_drawn_transformers_are_tables_with_attention() -> None:
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any) -> Any:
-    """[B, T, N, H] with [B, S, N, H], in float64."""
+    """Attention of [B, T, N, H] over [B, S, N, H], in float64."""
     q, k, v = (one.astype(np.float64) for one in (q, k, v))
     scores = np.einsum("btnh,bsnh->bnts", q, k) / np.sqrt(q.shape[-1])
     scores = np.where(mask, scores, -1e9)
@@ -112,7 +112,7 @@ def test_layer_norm_is_the_formula(is_fused: bool) -> None:
     @tf.function
     def norm(x: Any) -> Any:
         x = tf.matmul(x, weights)
-        if is_fused:  # as Keras 2 writes it
+        if is_fused:  # as in Keras 2
             y = tf.raw_ops.FusedBatchNormV3(
                 x=tf.reshape(x, [1, -1, 130, 1]),
                 scale=tf.fill([3 * 41], 1.0),
@@ -136,7 +136,7 @@ def test_layer_norm_is_the_formula(is_fused: bool) -> None:
 
 @pytest.mark.parametrize("place", ["queries", "mask", "values"])
 def test_numbers_that_are_none(place: str) -> None:
-    """NaN and infinities stand where the plan has them."""
+    """NaN and infinities occur where the plan has them."""
     random = np.random.default_rng(5)
     weights = random.standard_normal((3, 6, 2, 8)).astype(np.float32)
     x = random.standard_normal((2, 20, 6)).astype(np.float32)
@@ -161,7 +161,7 @@ def test_numbers_that_are_none(place: str) -> None:
 
 
 def test_steps_that_want_scores_keep_them() -> None:
-    """Where the scores themselves are a result, nothing is left out."""
+    """If the scores themselves are a result, they are computed."""
     random = np.random.default_rng(6)
     weights = random.standard_normal((3, 6, 2, 8)).astype(np.float32)
     x = random.standard_normal((2, 9, 6)).astype(np.float32)
@@ -208,7 +208,7 @@ _LATE = {
 
 @pytest.mark.parametrize("late", _LATE)
 def test_values_that_get_their_heads_after_the_softmax(late: str) -> None:
-    """As BERT's first program wrote it, on rows of [batch * tokens]."""
+    """As in BERT's original program, on rows of [batch * tokens]."""
     random = np.random.default_rng(4)
     weights = random.standard_normal((4, 12, 12)).astype(np.float32) / 4
     x = random.standard_normal((2, 9, 12)).astype(np.float32)
@@ -283,7 +283,7 @@ def test_steps_that_cannot_be_read_ahead_of_a_softmax_leave_nothing_behind(
 
 
 def test_scores_that_no_second_product_takes_are_no_attention() -> None:
-    """Found by drawn graphs: what follows the softmax may have one input."""
+    """Found by random graphs: the step after the softmax may have one input."""
     weights = np.random.default_rng(8).standard_normal((2, 6, 2, 8)).astype(np.float32)
     x = np.random.default_rng(9).standard_normal((2, 9, 6)).astype(np.float32)
 
@@ -298,7 +298,7 @@ def test_scores_that_no_second_product_takes_are_no_attention() -> None:
 
 @pytest.mark.parametrize("scale", [np.inf, 3e38, 1e-38])
 def test_extreme_scales_stay_behind_the_sum(scale: float) -> None:
-    """Found by drawn graphs: in the weights they would overflow before the sum."""
+    """Found by random graphs: in the weights they would overflow before the sum."""
     weights = np.random.default_rng(8).uniform(0.1, 1, (40, 64)).astype(np.float32)
     x = np.random.default_rng(9).uniform(-1, 1, (9, 40)).astype(np.float32)
 

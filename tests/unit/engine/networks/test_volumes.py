@@ -1,4 +1,4 @@
-"""Layers on volumes as rows of a network's table, beside their formulas in float64."""
+"""Layers on volumes as rows of a network's table, against their formulas in float64."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Drawn:
         if gaps and random.random() < 0.4:
             steps, apart = (1, 1, 1), tuple(int(n) for n in random.integers(1, 3, 3))  # type: ignore[assignment]
         taps = [int(random.choice([1, 2, 3, 5])) for _ in range(3)]
-        # Windows that fit, and of which none lies between what is there.
+        # Windows that fit, and none of which reads only padding.
         taps = [
             tap if (tap - 1) * gap < size else 1
             for tap, gap, size in zip(taps, apart, sizes, strict=True)
@@ -77,7 +77,7 @@ class Drawn:
         return tf.nn.conv3d(x, filters, around[0], windows.padding, dilations=around[1])
 
     def wanted(self) -> Any:
-        """The result by the formulas, and the largest number of what it is a mean of."""
+        """The result by the formulas, and the largest number of which it is a mean."""
         x = np.maximum(formulas.convolved(self.x, self.filters, self.first) + self.bias, 0)
         x = formulas.largest(x, self.pool) if self.is_largest else formulas.mean(x, self.pool)
         x = formulas.convolved(x * 0.5 + 0.25, self.others, self.second)

@@ -1,4 +1,4 @@
-"""Convolutions of a network by Winograd's tiles: threads, images side by side, bad numbers."""
+"""Convolutions of a network by Winograd's tiles: threads, adjacent images, NaN and infinity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def residual_block(seed: int, channels: int, inner: int) -> Any:
-    """Two convolutions, what follows them, and what goes beside them; one that crops."""
+    """Two convolutions with epilogues and a shortcut, and one with negative padding."""
     random = np.random.default_rng(seed)
     filters = [
         random.standard_normal(shape).astype(np.float32) / 9
@@ -47,7 +47,7 @@ def images(seed: int, *shape: int) -> Any:
 
 
 def kinds_of(run: Any, x: Any) -> list[int]:
-    """The kinds of rows of the table that a function becomes."""
+    """The kinds of rows in the table of a function."""
     concrete = run.get_concrete_function(tf.constant(x))
     plan = plan_of(concrete.graph)
     layout = plan.tiers.layout_for([np.asarray(x), *concrete._captured_arrays], anyway=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Windows(NamedTuple):
-    """Taps, steps and gaps along each of three axes, and the padding."""
+    """Taps, strides and dilations along each of three axes, and the padding."""
 
     taps: tuple[int, int, int]
     steps: tuple[int, int, int]
@@ -37,7 +37,7 @@ def mean(x: Any, windows: Windows) -> Any:
 
 
 def _parts(x: Any, windows: Windows, filler: float) -> Any:
-    """For each tap: what all windows read there."""
+    """For each tap: the elements that all windows read there."""
     pads, counts = [], []
     for size, taps, step, gap in zip(
         x.shape[1:4], windows.taps, windows.steps, windows.gaps, strict=True

@@ -1,4 +1,4 @@
-"""Converting writes no files: whatever happens to the process, none can be left behind."""
+"""Conversion writes no files, so none can be left behind, whatever happens to the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fails(x):
         raise ValueError("on the way")
     return x
 """
-# No source for `-c`: the program is put into a file.
+# `-c` has no source, so the program is in a file.
 ENDINGS = {
     "after an exception": (
         "print(float(f(tf.constant(-3.0))))\n"
@@ -48,7 +48,7 @@ def test_a_process_that_converted_leaves_nothing_in_the_temporary_folder(
     temporary.mkdir()
     program = tmp_path / "program.py"
     program.write_text(f"{PROGRAM}\n{ENDINGS[ending]}\n")
-    # numba and others may keep caches of their own elsewhere; this is where malt would write.
+    # numba and others may keep caches elsewhere; malt would write here.
     said = run_fresh(
         "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')",
         program,

@@ -1,4 +1,4 @@
-"""vectorized_map computes for all rows at once what map_fn computes row by row."""
+"""vectorized_map computes all rows at once, with the same results as map_fn row by row."""
 
 from __future__ import annotations
 

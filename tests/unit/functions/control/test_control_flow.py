@@ -46,7 +46,7 @@ def _nested(x: Any) -> Any:
     return while_loop(lambda i, _: i < 3, outer, (0, x))[1]
 
 
-# Each takes a float64 scalar and gives one.
+# Each takes and returns a float64 scalar.
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "cond": lambda x: cond(x > 0.3, lambda: x * x * tf.sin(x), lambda: tf.exp(x)),
     "cond that ignores x on one side": lambda x: cond(

@@ -1,4 +1,4 @@
-"""Drawn functions of a row: for all rows at once they give what they give row by row."""
+"""Random functions of a row: all rows at once give the same results as row by row."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def _constant(shape: list[int]) -> Any:
 
 
 def _steps(shape: list[int]) -> dict[str, Step]:
-    """Steps that take a tensor of this shape; all give float32."""
+    """Steps that take a tensor of this shape; all return float32."""
     rank = len(shape)
     found: dict[str, Step] = {
         "tanh": tf.tanh,
@@ -124,7 +124,7 @@ def test_where_rows_are_kept_a_batch_is_its_rows(program: Any, seed: int) -> Non
     try:
         batched = graph_of(tf.TensorSpec([None, *shape], tf.float32))
     except ValueError:
-        return  # a step that fits a row's axes alone
+        return  # a step that only fits a row's axes
     graph = batched.graph
     if batched.captured or not keeps_rows(graph, graph.inputs):
         return

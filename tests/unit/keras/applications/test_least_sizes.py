@@ -1,4 +1,4 @@
-"""Pictures that are too small for a network, or of no known size, are refused."""
+"""Images that are too small for a network, or of unknown size, are refused."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""keras.applications: sizes, names, what is refused, and where published weights come from."""
+"""keras.applications: sizes, names, refusals, and sources of published weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 networks = tf.keras.applications
 
-# Counted by Keras 3.15, without the top: parameters, trained ones, layers.
+# Counted by Keras 3.15, without the top: parameters, trainable ones, layers.
 COUNTS = {
     "VGG16": (14_714_688, 14_714_688, 19),
     "ResNet50": (23_587_712, 23_534_592, 175),
@@ -109,7 +109,7 @@ def test_weights_go_with_two_activations(tmp_path: Path) -> None:
 
 @pytest.fixture(name="cache")
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keras' cache in a folder of the test; no connections."""
+    """Put Keras' cache into a folder of the test, and forbid connections."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise URLError("no connections")
@@ -121,7 +121,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_weights_that_are_not_there_say_where_they_would_be(cache: Path) -> None:
-    # Names, digests and addresses are those that Keras 3.15 has.
+    # Names, digests and URLs are those of Keras 3.15.
     with pytest.raises(tf.errors.NotFoundError) as caught:
         networks.ResNet50(include_top=False)
     told = str(caught.value)
@@ -201,7 +201,7 @@ def test_predictions_have_names(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
         decode(scores[:, :10])
 
 
-# float64: red, green, blue -> what networks were trained on, by the papers' figures.
+# float64: red, green, blue -> the networks' training inputs, with the papers' figures.
 FORMULAS: dict[str, Any] = {
     "tf": lambda x: x / 127.5 - 1,
     "caffe": lambda x: x[..., ::-1] - [103.939, 116.779, 123.68],
@@ -215,7 +215,7 @@ def test_pictures_are_scaled(mode: str) -> None:
     whole = np.random.default_rng(0).integers(0, 256, (2, 5, 4, 3))
     wanted = FORMULAS[mode](whole.astype(np.float64))
     before = whole.copy()
-    # float32: a value below 256 has 2e-5 between neighbours, and there are up to three steps.
+    # float32: below 256 an ulp is 2e-5, and there are up to three steps.
     close = {"rtol": 0, "atol": 5e-5}
     found = scale(whole, mode=mode)
     assert found.dtype == np.float32
@@ -233,7 +233,7 @@ def test_pictures_are_scaled(mode: str) -> None:
     one = scale(x[0].copy(), mode=mode)
     np.testing.assert_allclose(one, wanted[0], **close)
     scale(x, mode=mode)
-    assert not np.allclose(x, before)  # Keras: an array of floats is written over
+    assert not np.allclose(x, before)  # Keras: a float array is modified in place
 
 
 def test_pictures_are_scaled_as_each_network_wants_them() -> None:

@@ -1,4 +1,4 @@
-"""How many numbers networks have: what Keras 3.15.1 counts for its own, with 1000 classes."""
+"""Numbers of parameters of networks: those of Keras 3.15.1, with 1000 classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import as_dtype
 from pinnace.keras import initializers
 from pinnace.ops.array import constants
 
-# Network -> its parameters, and those of them that training changes.
+# Network -> its parameters, and the trainable ones.
 COUNTS = {
     "EfficientNetB0": (5330571, 5288548),
     "EfficientNetB1": (7856239, 7794184),
@@ -39,7 +39,7 @@ COUNTS = {
     "NASNetMobile": (5326716, 5289978),
     "NASNetLarge": (88949818, 88753150),
 }
-# The first of each family is enough for every day: the others differ in numbers of a table.
+# The first of each family is enough for every day: the others differ only in numbers of a table.
 FIRST = {
     *("EfficientNetB0", "Xception", "InceptionV3", "EfficientNetV2B0", "ConvNeXtTiny"),
     *("InceptionResNetV2", "NASNetMobile"),
@@ -48,7 +48,7 @@ FIRST = {
 
 @pytest.fixture
 def blank(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights are zeros: drawing a hundred million numbers takes seconds."""
+    """Make all weights zeros, since drawing a hundred million numbers takes seconds."""
 
     def zeros(_: Any, shape: Any, dtype: Any = None) -> Any:
         return constants.zeros(list(shape), as_dtype(dtype or "float32"))

@@ -1,4 +1,4 @@
-"""LayerScale, StochasticDepth, CustomScaleLayer: numbers, and names in files of Keras."""
+"""LayerScale, StochasticDepth, CustomScaleLayer: results, and names in Keras files."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_pictures_are_dropped_whole_and_only_while_training() -> None:
     y = layer(x, training=True).numpy().reshape(2000, -1)
     assert (y == y[:, :1]).all()
     np.testing.assert_allclose(np.unique(y), [0.0, 1 / 0.75], rtol=1e-6)
-    # 2000 draws of a share of 0.25 have a standard deviation of 0.0097.
+    # 2000 draws with a probability of 0.25 have a standard deviation of 0.0097.
     assert abs((y[:, 0] == 0).mean() - 0.25) < 0.05
     assert layer.weights == []
 

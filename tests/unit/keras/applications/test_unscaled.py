@@ -1,4 +1,4 @@
-"""Networks that scale pixels themselves take them as they are."""
+"""Networks that scale pixels themselves take unscaled ones."""
 
 import warnings
 

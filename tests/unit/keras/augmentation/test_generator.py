@@ -1,4 +1,4 @@
-"""ImageDataGenerator: what is done to pictures, and which come when."""
+"""ImageDataGenerator: transformations of images, and their order."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_subsets_part_the_samples_and_their_weights() -> None:
     }
     np.testing.assert_array_equal(parts["validation"][0], x[:4])
     np.testing.assert_array_equal(parts["training"][0], x[4:])
-    # Keras gives training the first weights, which are of other samples.
+    # Keras gives the training set the first weights, which belong to other samples.
     np.testing.assert_array_equal(parts["training"][2], weight[4:])
     with pytest.raises(ValueError, match=r"(?s)same classes.*Try: shuffle"):
         change.flow(x, np.arange(10), subset="training")

@@ -1,4 +1,4 @@
-"""Planes read at other places, against SciPy."""
+"""Images sampled at other positions, against SciPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from pinnace.keras.augmentation.resampling import MODES, resampled
 
-# Places on pixels and between them, and far beyond the border.
+# Positions on pixels, between them, and far beyond the border.
 NUMBERS = st.one_of(
     st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 3.0]), st.floats(-9, 9)
 )
@@ -41,7 +41,8 @@ def test_it_is_what_scipy_gives(
     for ours, plane in zip(found, planes, strict=True):
         theirs = ndimage.affine_transform(plane, m, o, order=order, mode=mode, cval=3.5)
         assert ours.dtype == theirs.dtype
-        # A half may be rounded to either side where SciPy's compiler joins a product and a sum.
+        # A half may be rounded either way if SciPy's compiler fuses a multiplication and an
+        # addition.
         if np.dtype(dtype).kind == "f":
             np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
         else:

@@ -1,4 +1,4 @@
-"""Callbacks: in which order they are called, and what the ones that there are do."""
+"""Callbacks: the order of their calls, and the built-in ones."""
 
 import math
 from typing import Any
@@ -33,7 +33,7 @@ class Diary(callbacks.Callback):
 
 class Watching(Diary):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Makes batches wanted."""
+        """Do nothing: overriding it makes `fit` call the batch hooks."""
 
 
 def test_hooks_are_called_in_order() -> None:
@@ -77,7 +77,7 @@ def test_batches_are_told_the_numbers_so_far() -> None:
 
 
 def run(callback: Any, values: list[float], name: str = "val_loss") -> Any:
-    """`callback` after epochs that ended with these values."""
+    """Run `callback` with epochs that end with these values."""
     made = model()
     made.stop_training = False
     callback.set_model(made)
@@ -135,7 +135,7 @@ def test_accuracies_are_better_when_larger() -> None:
 )
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_the_metric_says_what_is_better(metric: Any, is_more_better: bool, outputs: int) -> None:
-    """As in Keras; with several outputs, too, whose logs are named after them."""
+    """As in Keras, also with several outputs, after which logs are named."""
     x = keras.Input((2,))
     heads = {f"out{n}": keras.layers.Dense(1, name=f"out{n}")(x) for n in range(outputs)}
     made = keras.Model(x, heads["out0"] if outputs == 1 else heads)

@@ -62,7 +62,7 @@ def test_model_checkpoint_writes_whole_models_by_batches(tmp_path: Path) -> None
 
 
 class InterruptionError(Exception):
-    """The power goes."""
+    """A simulated power failure."""
 
 
 class Interrupting(callbacks.Callback):
@@ -85,7 +85,7 @@ def test_training_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     hook = callbacks.BackupAndRestore(tmp_path / "backup")
     history = second.fit(X, Y, epochs=5, shuffle=False, verbose=0, callbacks=[hook])
     assert history.epoch == [3, 4]
-    # Adam's slots came back too: the steps are the same to the last bit.
+    # Adam's slots were restored too: the steps are equal bit for bit.
     for one, other in zip(second.get_weights(), whole.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
     assert not (tmp_path / "backup").exists()

@@ -1,4 +1,4 @@
-"""`keras.utils.Progbar`: what it writes, to a screen, to a file, to the log."""
+"""`keras.utils.Progbar`: its output to a terminal, to a file, to the log."""
 
 import logging
 import sys

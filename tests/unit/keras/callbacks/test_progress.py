@@ -1,4 +1,4 @@
-"""ProgbarLogger on a terminal: a bar while it runs, a line that stays."""
+"""ProgbarLogger on a terminal: a bar while it runs, and a final line."""
 
 import sys
 from typing import Any
@@ -16,7 +16,7 @@ Y = np.ones((64, 1), np.float32)
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A model, on what says that it is a terminal."""
+    """A model, with stdout replaced by a terminal."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     made = keras.Sequential([keras.Input((3,)), layers.Dense(1)])
     made.compile("sgd", "mse")
@@ -24,7 +24,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_line_stays(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "_EVERY_S", 60.0)  # a busy machine draws in between
+    monkeypatch.setattr(progress, "_EVERY_S", 60.0)  # a busy machine updates in between
     model = on_terminal(monkeypatch)
     model.fit(X, Y, epochs=2, validation_data=(X, Y))
     lines = [line for line in capsys.readouterr().out.splitlines() if "loss" in line]
@@ -109,7 +109,7 @@ def test_a_summary_says_what_is_connected_to_what(capsys: pytest.CaptureFixture[
     ends = {line.split()[0]: line for line in lines[4:8]}
     assert ends["sum"].endswith("shared[0][0], shared[1][0]")
     assert ends["shared"].endswith("x[0][0], relu[0][0]")
-    # Keras: what is one chain says nothing of it.
+    # Keras: a linear model does not list connections.
     keras.Model(x, shared(x)).summary()
     assert "Connected" not in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""Files of datasets that somebody else wrote: nothing in them runs, and none takes the memory."""
+"""Malicious dataset files: they run no code, and do not exhaust the memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """Pickled as a call."""
+    """An object whose pickle is a call."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.call = function, arguments
@@ -53,7 +53,7 @@ def test_a_call_in_a_file_of_texts_is_not_made(home: Path, tmp_path: Path) -> No
     for load in (tf.keras.datasets.imdb.load_data, tf.keras.datasets.reuters.load_data):
         with pytest.raises(ValueError, match=r"mkdir, which would run"):
             load()
-    # NumPy's own reader would have made it.
+    # NumPy's own reader would have allocated it.
     np.load(home / "reuters.npz", allow_pickle=True)["x"]
     assert sign.is_dir()
 
@@ -86,7 +86,7 @@ def test_no_other_name_is_looked_up(name: str) -> None:
 
 
 def array_of(shape: bytes, kind: bytes, state: bytes, content: bytes) -> bytes:
-    """A pickled array whose parts can be wrong."""
+    """A pickled array with components that can be invalid."""
     return (
         (
             b"\x80\x02cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
@@ -110,7 +110,7 @@ WRONG = {
     "a huge shape": array_of(b"J\xff\xff\xff\x7f\x85", b"U\x02u1", PLAIN, b"U\x02ab"),
     "a negative shape": array_of(b"J\xff\xff\xff\xff\x85", b"U\x02u1", PLAIN, b"U\x00"),
     "a shape of floats": array_of(b"G@\0\0\0\0\0\0\0\x85", b"U\x02u1", PLAIN, b"U\x02ab"),
-    # In NumPy's own reader a state can say that a dtype of pointers is one of numbers.
+    # In NumPy's own reader a state can declare that a dtype of pointers is one of numbers.
     "objects made of bytes": array_of(b"K\x01\x85", b"U\x02O8", PLAIN, b"U\x08abcdefgh"),
     "a dtype of fields": array_of(
         b"K\x01\x85", b"U\x02u1", PLAIN.replace(b"NNN", b"N)N"), b"U\x01a"
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_an_error_and_no_crash(case: str) -> None:
 
 
 def test_a_place_in_memory_of_four_billion_takes_no_memory() -> None:
-    # Python's own reader makes room for all places below.
+    # Python's own reader allocates all indices below.
     tracemalloc.start()
     assert pickled.read(b"\x80\x02]r\xff\xff\xff\xff.") == []
     _, peak = tracemalloc.get_traced_memory()
@@ -190,7 +190,7 @@ def test_arrays_are_read_as_pickle_reads_them(protocol: int, dtype: str) -> None
     values = np.arange(6).reshape(2, 3).astype(dtype)
     for wanted in (values, np.asfortranarray(values), values[:0]):
         found = pickled.read(pickle.dumps([wanted, wanted], protocol))
-        assert found[0] is found[1]  # the same array twice stays one
+        assert found[0] is found[1]  # two references to one array stay one object
         np.testing.assert_array_equal(found[0], wanted)
         assert found[0].dtype == wanted.dtype
         assert found[0].flags.writeable

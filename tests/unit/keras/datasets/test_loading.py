@@ -1,4 +1,4 @@
-"""keras.datasets: what the files hold, in Keras's order, dtypes and places."""
+"""keras.datasets: the files' contents, in Keras's order, dtypes and folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ datasets = tf.keras.datasets
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder as Keras keeps it; made files have other digests than Keras's."""
+    """A folder like Keras's; generated files have other digests than Keras's."""
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
     monkeypatch.setattr(downloads, "_has_digest", lambda *_: True)
     (tmp_path / "datasets").mkdir()
@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def order(count: int, seed: int = 113) -> list[int]:
-    """Keras's order of so many rows."""
+    """Keras's order of this number of rows."""
     found: list[int] = np.random.RandomState(seed).permutation(count).tolist()
     return found
 
@@ -42,7 +42,7 @@ def test_every_dataset_is_loaded_from_its_place(tmp_path: Path, monkeypatch: Any
         wanted = [dataset_files.told(made[name]) for name in made.files]
         assert found["mnist {}"] == [wanted[0], wanted[2], wanted[1], wanted[3]]
     assert (tmp_path / "datasets" / "cifar-100-python-target" / "cifar-100-python").is_dir()
-    # What Keras 3.15 gives: classes of CIFAR-10 are uint8, those of CIFAR-100 int64.
+    # As in Keras 3.15: classes of CIFAR-10 are uint8, those of CIFAR-100 int64.
     kinds = {name: [each[0] for each in found[f"{name} {{}}"]] for name in dataset_files.CALLS}
     assert kinds["cifar10"] == ["uint8"] * 4
     assert kinds["cifar100"] == ["uint8", "int64", "uint8", "int64"]
@@ -72,7 +72,7 @@ def test_tables_are_mixed_by_their_seed_and_cut(home: Path) -> None:
     x, y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
     np.savez(home / "boston_housing.npz", x=x, y=y)
     (x_train, y_train), (x_test, y_test) = datasets.boston_housing.load_data()
-    # Keras: int(10 * (1 - 0.2)) rows to train with.
+    # Keras: int(10 * (1 - 0.2)) training rows.
     assert [*y_train, *y_test] == order(10)
     assert len(y_train) == 8
     np.testing.assert_array_equal(x_train[:, 0], y_train * 2)
@@ -106,7 +106,7 @@ def written_texts(home: Path, *texts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        # Words are moved by three; without a limit the largest number, 13, is left out.
+        # Word ids are shifted by three; without a limit the largest one, 13, is excluded.
         ({}, [[1, 4, 5], [1, 8, 9, 2], [1, 5]]),
         ({"num_words": 9}, [[1, 4, 5], [1, 8, 2, 2], [1, 5]]),
         ({"num_words": 14, "skip_top": 5}, [[2, 2, 5], [2, 8, 9, 13], [2, 5]]),
@@ -132,7 +132,7 @@ def test_texts_keep_their_labels_in_the_order_of_the_seed(home: Path) -> None:
     (x, y), (x_test, y_test) = datasets.reuters.load_data(num_words=100)
     assert [*y, *y_test] == order(10)
     assert len(y) == 8
-    # Texts of one length are an array of two axes, as in Keras.
+    # Texts of one length are an array with two axes, as in Keras.
     assert x.shape == (8, 3)
     assert [row[1] - 4 for row in [*x, *x_test]] == order(10)
     (_, y), (_, y_test) = datasets.imdb.load_data(num_words=100)

@@ -1,4 +1,4 @@
-"""plot_model and model_to_dot: everything is told, files are what they say."""
+"""plot_model and model_to_dot: complete descriptions, and files of the named format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def small() -> Any:
     return tf.keras.Sequential(layers, name="small")
 
 
-# pydot's reader is written for an older pyparsing.
+# pydot's parser is written for an older pyparsing.
 reads_text = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
@@ -122,7 +122,7 @@ sys.stdout.write(" ".join(sys.argv[1:]) + chr(10) + text)
 
 @pytest.fixture
 def graphviz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program in the place of Graphviz's, which writes down what it is given."""
+    """A program in place of Graphviz's, which records its input."""
     program = tmp_path / "bin" / "dot"
     program.parent.mkdir()
     program.write_text(PROGRAM.format(python=sys.executable))

@@ -1,4 +1,4 @@
-"""Adapters and weights in few bits: what a layer with them computes, trains and keeps in files."""
+"""Adapters and quantised weights: a layer's results, training and files with them."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ CONFIGS = {
     "int4 and inputs": lambda: q.Int4QuantizationConfig(None, q.AbsMaxQuantizer(), block_size=None),
     "int4 groups": lambda: q.Int4QuantizationConfig(block_size=4),
 }
-# Steps of the weights, of the largest one in a column; inputs add one of 1/127.
+# Quantisation steps of the weights, relative to the largest one in a column; inputs add 1/127.
 STEPS = {"int8": 1 / 254, "int4": 1 / 14}
 
 
@@ -75,7 +75,7 @@ def test_a_quantized_layer_computes_nearly_the_same(form: str, config: str) -> N
     kernel = layer.kernel.numpy()
     layer.quantize(config=CONFIGS[config]())
     mode = layer.quantization_mode
-    # As many terms as the kernel has rows, each off by half a step of the largest weight.
+    # As many terms as the kernel has rows, each with an error of half a step of the largest weight.
     terms = kernel.size / kernel.shape[-1]
     size = np.abs(kernel).max() * np.abs(x).max()
     allowed = terms * size * (STEPS[mode] * (2 if "groups" in config else 1) + 1 / 254)
@@ -106,7 +106,7 @@ def test_gradients_by_inputs_are_those_of_the_floats_there_are(form: str, config
 
 
 def test_integers_are_added_up_exactly() -> None:
-    """2000 products of 127 and 127 are more than float32 counts to."""
+    """The sum of 2000 products of 127 and 127 is not exact in float32."""
     layer = keras.layers.Dense(1, use_bias=False)
     layer.build((None, 2000))
     weights = np.ones((2000, 1), np.float32)
@@ -205,7 +205,7 @@ def test_a_policy_quantizes_what_is_built_and_what_will_be() -> None:
 
 
 class Own(keras.layers.Dense):
-    """A kind of layer that may compute something else."""
+    """A subclass that may compute something else."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What Keras' own unit tests ask of layers: calls and refusals that programs rely on."""
+"""Requirements of Keras' own unit tests for layers: calls and refusals that programs rely on."""
 
 import numpy as np
 import pytest

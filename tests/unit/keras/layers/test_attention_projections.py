@@ -11,7 +11,7 @@ keras = tf.keras
 
 
 def losses(layer: Any) -> list[float]:
-    """The penalties of a call, with weights that NumPy drew."""
+    """The penalties of a call, with random weights from NumPy."""
     rng = np.random.default_rng(0)
     query, value = (rng.normal(size=(2, steps, 4)).astype("f") for steps in (3, 5))
     layer(query, value)

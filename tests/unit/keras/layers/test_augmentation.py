@@ -1,4 +1,4 @@
-"""Layers that change pictures at random: what every draw must leave true; adaptive poolings."""
+"""Layers that augment images: invariants of every draw; adaptive pooling."""
 
 from typing import Any
 

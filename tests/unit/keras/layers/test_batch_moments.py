@@ -1,4 +1,4 @@
-"""Statistics of a batch: what a mask leaves, and what all replicas of a strategy have."""
+"""Batch statistics: of unmasked elements, and over all replicas of a strategy."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def test_a_mask_of_other_steps_is_refused() -> None:
 
 
 def of_two_replicas(step: Any) -> Any:
-    """What each replica gives for its half of the rows."""
+    """The results of each replica for its half of the rows."""
     strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
     with strategy.scope():
         run = step()

@@ -1,4 +1,4 @@
-"""RandomCrop without training: the largest part around the middle, in the size asked for."""
+"""RandomCrop without training: the largest centred part, resized to the requested size."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SIZES = [(4, 4), (4, 6), (8, 11), (2, 9), (7, 1), (12, 12), (3, 20), (16, 22)]
 
 
 def middle(x, size):
-    """By the documentation of Keras's smart_resize, which says the same in other words."""
+    """By the documentation of Keras's smart_resize, which describes the same in other words."""
     return keras.preprocessing.image.smart_resize(x, size)
 
 
@@ -64,7 +64,7 @@ def test_masks_go_with_the_pictures():
     }
     layer = layers.RandomCrop(4, 4)
     found = layer(given, training=False)
-    # The middle 8 by 8, of which the columns begin at 4, in half the size.
+    # The middle 8 by 8, whose columns start at 4, at half the size.
     expected = np.zeros((1, 4, 4, 1))
     expected[0, 1:2, 1:3] = 1
     np.testing.assert_array_equal(found["segmentation_masks"], expected)

@@ -1,4 +1,4 @@
-"""Layers for features: bins found from data, crossed categories, embeddings both ways; inputs."""
+"""Layers for features: adapted bins, crossed categories, reversible embeddings; inputs."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_bins_hold_as_many_values_each(bins: int, count: int, batch: int) -> Non
     layer.adapt(tf.data.Dataset.from_tensor_slices(values).batch(batch))
     assert len(layer.bin_boundaries) == bins - 1
     found = np.bincount(layer(values).numpy(), minlength=bins) / count
-    # A summary keeps a hundred values, and each batch is one.
+    # A summary keeps a hundred values, and each batch makes one summary.
     np.testing.assert_allclose(found, 1 / bins, atol=0.06)
     again = layers.Discretization.from_config(layer.get_config())
     np.testing.assert_array_equal(again(values), layer(values))

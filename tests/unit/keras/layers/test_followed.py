@@ -1,4 +1,4 @@
-"""Pictures in dicts: what comes with them follows them, or comes back as it was."""
+"""Images in dicts: their labels and masks are transformed with them, or returned unchanged."""
 
 from __future__ import annotations
 

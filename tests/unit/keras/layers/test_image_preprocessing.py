@@ -1,4 +1,4 @@
-"""Layers that change images: formulas, whole pipelines, files, and what is wrong."""
+"""Layers that transform images: formulas, whole pipelines, files, and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "RandomTranslation": lambda: layers.RandomTranslation(0.2, 0.3, seed=1),
     "Solarization": lambda: layers.Solarization(0.3, 0.6, seed=1),
 }
-# They do what they do whether training or not.
+# They do the same with and without training.
 ALWAYS = {"AutoContrast"}
 MOVING = ["RandAugment", "RandomFlip", "RandomRotation", "RandomShear", "RandomTranslation"]
 
@@ -51,7 +51,7 @@ def test_images_change_while_training_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_dataset_is_changed_as_images_are(name: str) -> None:
-    """In a traced function: one draw after another, as without one."""
+    """In a traced function: one draw after another, as in eager mode."""
     plain, mapped = MAKERS[name](), MAKERS[name]()
     wanted = [plain(X, training=True).numpy() for _ in range(2)]
     data = tf.data.Dataset.from_tensors(X).repeat(2).map(lambda x: mapped(x, training=True))
@@ -124,7 +124,7 @@ def test_a_chosen_layer_is_the_one_that_is_applied() -> None:
 
 
 def test_equalised_values_are_their_ranks() -> None:
-    """Of values that all differ, the result is the rank, scaled to 0 to 255."""
+    """For distinct values, the result is the rank, scaled to 0 to 255."""
     values = RNG.permutation(256)[:60].reshape(1, 6, 10, 1).astype(np.float32)
     found = layers.Equalization()(values, training=True).numpy()
     ranks = values.ravel().argsort().argsort().reshape(values.shape)

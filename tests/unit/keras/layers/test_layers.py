@@ -1,4 +1,4 @@
-"""Every layer, held to what every layer must hold."""
+"""Every layer has the common properties of layers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Attention, normalizations and other layers give what Keras gave: first weights, outputs."""
+"""Attention, normalizations and other layers give Keras's initial weights and outputs."""
 
 import json
 

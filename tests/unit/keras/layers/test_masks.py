@@ -1,4 +1,4 @@
-"""Masks: made, handed on, used by layers, losses and metrics."""
+"""Masks: created, propagated, used by layers, losses and metrics."""
 
 import warnings
 from typing import Any
@@ -67,7 +67,7 @@ class Halving(layers.Layer):
 
 
 class Summing(layers.Layer):
-    """A layer that asks for the mask."""
+    """A layer that takes the mask as an argument."""
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         counts = tf.cast(tf.expand_dims(mask, -1), inputs.dtype)
@@ -121,10 +121,10 @@ def test_attention_sees_the_masks_that_tensors_carry() -> None:
     heads = layers.MultiHeadAttention(2, 3)
     y, scores = heads(x, x, return_attention_scores=True)
     np.testing.assert_array_equal(y._keras_mask, COUNTS)
-    # A word that counts looks at words that count, and at no others.
+    # A valid word attends only to valid words.
     seen = np.where(COUNTS[:, None, :, None], scores.numpy().transpose(0, 1, 2, 3), 0)
     assert (seen[~np.broadcast_to(COUNTS[:, None, None, :], seen.shape)] == 0).all()
-    # Keras: a word that does not count looks at none.
+    # Keras: a masked word attends to no word.
     sums = np.broadcast_to(COUNTS[:, None, :], scores.shape[:-1])
     np.testing.assert_allclose(scores.numpy().sum(-1), sums, rtol=1e-6)
     together = layers.Attention()([x, x])
@@ -172,7 +172,7 @@ def test_a_mask_that_is_given_wins() -> None:
     every = tf.ones((2, 5), tf.bool)
     layer = layers.GRU(2)
     np.testing.assert_array_equal(layer(x, mask=every), layer(tf.constant(x.numpy())))
-    # As in Keras 3, a mask is not looked for where several arguments hold tensors.
+    # As in Keras 3, masks are not propagated if several arguments have tensors.
     start = tf.zeros((2, 2))
     np.testing.assert_array_equal(layer(x, initial_state=[start]), layer(tf.constant(x.numpy())))
     np.testing.assert_allclose(

@@ -35,7 +35,7 @@ def test_batches_give_what_the_whole_gives(
         )
     deviation = np.maximum(wide.std(axes, keepdims=True), 1e-7)
     wanted = (wide - wide.mean(axes, keepdims=True)) / deviation
-    # float32 keeps seven digits of x - mean, of which x takes those of its offset.
+    # float32 has seven digits, of which x - mean loses those of the offset of x.
     np.testing.assert_allclose(parts(x), wanted, rtol=1e-3, atol=2e-3)
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers beyond what was recorded from Keras: formulas, states, cells of users, loops."""
+"""Recurrent layers beyond Keras's recorded results: formulas, states, custom cells, loops."""
 
 from typing import Any
 
@@ -134,7 +134,7 @@ def test_a_batch_size_that_nobody_knows_is_asked_for() -> None:
 
 
 class Decaying(layers.Layer):
-    """A user's cell: sums that fade."""
+    """A custom cell: decaying sums."""
 
     state_size = 4
 
@@ -147,7 +147,7 @@ class Decaying(layers.Layer):
 
 
 class Counting:
-    """A user's cell that is no layer."""
+    """A custom cell that is not a layer."""
 
     state_size = 1
     output_size = 1
@@ -176,7 +176,7 @@ def test_cells_of_users() -> None:
 
 
 def test_a_functional_model_with_states_between_layers() -> None:
-    """Encoder and decoder: the states of one begin the other."""
+    """Encoder and decoder: the final states of one are the initial ones of the other."""
     keras.utils.set_random_seed(2)
     sources, targets = keras.Input((None, 3)), keras.Input((None, 2))
     _, *states = layers.LSTM(4, return_state=True)(sources)
@@ -252,7 +252,7 @@ def test_a_cell_keeps_its_dropout_until_it_is_told_otherwise() -> None:
     np.testing.assert_array_equal(cell(x, states, training=True)[0], first)
     cell.reset_dropout_mask()
     assert not np.array_equal(cell(x, states, training=True)[0], first)
-    # What a graph draws is the graph's: it does not leak out of it.
+    # Random tensors of a graph do not leak out of it.
     tf.function(lambda: cell(x, states, training=True)[0])()
     cell(x, states, training=True)
 
@@ -275,7 +275,7 @@ def test_gradients_of_graph_and_python_are_the_same(make: Any) -> None:
 
 
 def test_the_work_grows_with_the_steps_and_no_faster() -> None:
-    """Nodes of the gradient's tape: twice the steps, twice the nodes; a graph's stay the same."""
+    """Nodes of the gradient's tape double with the steps; a graph's stay constant."""
     layer = layers.LSTM(2)
     sizes = []
     for length in (4, 8, 16):

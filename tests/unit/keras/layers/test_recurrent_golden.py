@@ -1,4 +1,4 @@
-"""Recurrent layers and masks give what Keras gave: first weights, outputs, training."""
+"""Recurrent layers and masks give Keras's initial weights, outputs and training."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_layers_are_those_of_keras(name: str) -> None:
     outputs = structure.flatten(layer(x, training=training, **options))
     weights = layer.get_weights()
     # Initializers draw from the same streams; 2 ulps: the logarithm in a normal distribution.
-    # The orthogonal ones come out of a QR decomposition, whose rounding is the library's.
+    # Orthogonal ones come from a QR decomposition, whose rounding depends on the library.
     for i, weight in enumerate(weights):
         np.testing.assert_allclose(weight, wanted[f"weight_{i}"], rtol=1e-5, atol=2e-6)
     assert f"weight_{len(weights)}" not in wanted

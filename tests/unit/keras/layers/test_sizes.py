@@ -1,4 +1,4 @@
-"""Sizes: what a layer says about its output is what it gives, and it says all that can be known."""
+"""Sizes: a layer's inferred output shape is the actual one, and as precise as possible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.layer_sizes import BATCH, answers
 if TYPE_CHECKING:
     from pathlib import Path
 
-# How many words a text has is not known beforehand, nor a size that is drawn.
+# The number of words in a text is unknown, and so is a random size.
 BY_VALUE = {"TextVectorization", "RandomHeight", "RandomWidth"}
 
 
@@ -41,7 +41,7 @@ def test_no_layer_is_left_out() -> None:
         for layer in (getattr(tf.keras.layers, name) for name in dir(tf.keras.layers))
         if isinstance(layer, type) and issubclass(layer, tf.keras.layers.Layer)
     }
-    # A class may have a longer name of its own.
+    # A class may have a longer registered name.
     names = {getattr(tf.keras.layers, name).__name__ for name in {*LAYERS, *OTHERS}}
     assert names == layers
 

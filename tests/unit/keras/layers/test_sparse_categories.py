@@ -1,4 +1,4 @@
-"""Preprocessing layers that give sparse and ragged tensors: expectations counted by hand."""
+"""Preprocessing layers with sparse and ragged results: expectations counted by hand."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,7 +20,7 @@ rows_of_numbers = st.lists(
 
 
 def counted(rows: Any, depth: int, binary: bool = False) -> Any:
-    """The counts of each row, [rows, depth]; what is `depth` or more counts nowhere."""
+    """The counts of each row, [rows, depth]; values of `depth` or more are not counted."""
     found = np.zeros((len(rows), depth), np.float32)
     for place, row in enumerate(rows):
         for number, count in Counter(row).items():
@@ -30,7 +30,7 @@ def counted(rows: Any, depth: int, binary: bool = False) -> Any:
 
 
 def in_order(x: Any) -> bool:
-    """Whether the places are ascending, each once, and inside of the shape."""
+    """Whether the indices are ascending, distinct, and inside the shape."""
     places = [tuple(place) for place in x.indices.numpy().tolist()]
     sizes = x.dense_shape.numpy().tolist()
     inside = all(0 <= n < size for place in places for n, size in zip(place, sizes, strict=True))
@@ -88,7 +88,7 @@ def test_weights_are_added_up_in_place_of_ones() -> None:
 
 
 def test_a_vocabulary_of_a_million_costs_what_the_elements_cost() -> None:
-    # A dense matrix of these would have 400 GB.
+    # The dense matrix would have 400 GB.
     layer = layers.CategoryEncoding(1_000_000, output_mode="count", sparse=True)
     numbers = np.arange(200_000).reshape(100_000, 2) * 5
     found = tf.function(layer)(tf.constant(numbers))
@@ -101,7 +101,7 @@ def test_tf_idf_is_the_count_times_the_weight_of_the_entry() -> None:
         vocabulary=["a", "b"], idf_weights=[2.0, 4.0], output_mode="tf_idf", sparse=True
     )
     found = layer([["a", "a", "b"], ["x", "b", "x"]])
-    # What is unknown weighs the mean of the weights.
+    # Unknown tokens have the mean of the weights.
     np.testing.assert_array_equal(tf.sparse.to_dense(found), [[0, 4, 4], [6, 0, 4]])
     assert found.dtype == tf.float32
 
@@ -227,4 +227,4 @@ def test_texts_go_from_a_file_into_an_average_of_vectors(tmp_path: Path) -> None
     again = keras.models.load_model(tmp_path / "model.keras")
     restored = tf.saved_model.load(tmp_path / "saved")
     for f in (model, again, restored, tf.function(model)):
-        np.testing.assert_allclose(f(x), wanted, rtol=1e-6)  # float32 means of three
+        np.testing.assert_allclose(f(x), wanted, rtol=1e-6)  # float32 means of three numbers

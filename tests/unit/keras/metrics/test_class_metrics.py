@@ -1,4 +1,4 @@
-"""Scores of classes and regressions over several batches; scikit-learn computes them at once."""
+"""Classification and regression scores over several batches, against scikit-learn on all data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pinnace.keras import metrics
 from pinnace.keras.registry import deserialize_keras_object, serialize_keras_object
 
 SEEDS = st.integers(0, 2**32 - 1)
-# Sums of at most 60 numbers in float32, divided by each other; epsilon, 1e-7, is added to divisors.
+# Quotients of float32 sums of at most 60 numbers; epsilon, 1e-7, is added to divisors.
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 
@@ -85,7 +85,7 @@ def test_counts_are_whole_numbers_if_nothing_else_is_asked_for() -> None:
     metric = metrics.MeanIoU(2)
     assert metric.total_cm.dtype == "int64"
     assert metric.result().dtype == "float32"
-    # Keras: weights are cut, so that of 0.3, 0.3, 0.3 and 1.1 the last sample alone counts.
+    # Keras: weights are truncated, so that of 0.3, 0.3, 0.3 and 1.1 only the last sample counts.
     with pytest.warns(UserWarning, match="weights are `float`, but dtype is int64"):
         metric.update_state([0, 0, 1, 1], [0, 1, 0, 1], sample_weight=[0.3, 0.3, 0.3, 1.1])
     np.testing.assert_allclose(metric.result(), 1.0, **CLOSE)
@@ -106,7 +106,7 @@ def test_the_best_threshold_is_that_of_a_search(seed: int, value: float) -> None
     rng = np.random.default_rng(seed)
     true = rng.integers(0, 2, 60)
     true[:2] = 0, 1
-    # Numbers between the thresholds: none is decided by rounding.
+    # Numbers between the thresholds, so that rounding decides nothing.
     said = (rng.integers(0, 20, 60) / 20 + 0.025).astype(np.float32)
 
     def best(kept: str, wanted: str) -> float:
@@ -158,7 +158,7 @@ def test_areas_under_curves(seed: int, weights: Any) -> None:
     rng = np.random.default_rng(seed)
     true = rng.integers(0, 2, (60, 3))
     true[:2] = [[0], [1]]
-    # One point of the curve between any two scores that occur: the area is exact.
+    # One point of the curve between any two occurring scores: the area is exact.
     said = (rng.integers(0, 20, (60, 3)) / 20 + 0.025).astype(np.float32)
     each = [sk.roc_auc_score(true[:, i], said[:, i]) for i in range(3)]
     found = fed(metrics.AUC(21, multi_label=True, label_weights=weights), true, said)

@@ -68,7 +68,7 @@ CASES: list[tuple[metrics.Metric, Any, Any, Callable[[Any, Any], Any]]] = [
 
 
 def _of_softmaxed_logs(t: Any, p: F) -> F:
-    """Keras: sparse crossentropy takes log(p) for logits, which divides by the sum."""
+    """Keras: sparse crossentropy treats log(p) as logits, which divides by the sum."""
     return -np.log(p / p.sum(-1, keepdims=True))[np.arange(len(t)), t]  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Decisions of logits: what is below the first threshold belongs to the first bucket."""
+"""Decisions of logits: values below the first threshold belong to the first bucket."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ WEIGHTS = RNG.random(200).astype("float32")
 
 
 def area(true, predicted, weights, count=200):
-    """Under the ROC curve, by trapezoids between the thresholds."""
+    """The area under the ROC curve, by trapezoids between the thresholds."""
     limits = np.array([-1e-7, *np.arange(1, count - 1) / (count - 1), 1 + 1e-7])
     said = np.clip(predicted, 0, 1)[None] > limits[:, None]
     hits = (said * weights)[:, true == 1].sum(1) / weights[true == 1].sum()

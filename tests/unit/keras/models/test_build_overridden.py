@@ -1,4 +1,4 @@
-"""Models that override `build` and end it with `super().build`, as Keras's guides tell."""
+"""Models that override `build` and end it with `super().build`, as in Keras's guides."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ keras = tf.keras
 
 
 class Two(keras.Model):
-    """Builds its layers by hand, then asks Keras to build what is left."""
+    """Builds its layers explicitly, then lets Keras build the rest."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

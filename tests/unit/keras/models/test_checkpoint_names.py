@@ -1,4 +1,4 @@
-"""Checkpoints of Keras models have the names by which Keras 3.15 looks for its own objects."""
+"""Checkpoints of Keras models have the names under which Keras 3.15 looks for its objects."""
 
 import pinnace as tf
 
@@ -6,7 +6,7 @@ layers = tf.keras.layers
 
 
 def edges(model, path) -> set[str]:
-    """All paths to variables in a checkpoint of the model, each by every name it has."""
+    """All paths to variables in a checkpoint of the model, with every name of each."""
     view = tf.train.CheckpointView(tf.train.Checkpoint(model=model).write(str(path)))
     found, waiting = set(), [("", 0)]
     while waiting:

@@ -1,4 +1,4 @@
-"""A model's class without `get_config` comes back with the arguments it was made with."""
+"""A model whose class has no `get_config` is restored with its constructor's arguments."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ X = np.array([[1, -2, 3], [0.5, 1, -1]], "float32")
 
 
 class Inner(keras.Model):
-    """One layer, `self.inner`, that the constructors below make."""
+    """A model with one layer, `self.inner`, which the constructors below create."""
 
     def call(self, x):
         return self.inner(x)
@@ -109,7 +109,7 @@ MAKERS = {
 
 
 def around(model, place):
-    """The model itself, or one that it is part of."""
+    """The model itself, or one that contains it."""
     if place == "sequential":
         return keras.Sequential([keras.Input((3,)), model])
     if place == "functional":
@@ -164,7 +164,7 @@ def test_what_cannot_be_kept_is_refused_when_it_is_saved(tmp_path, make, argumen
     with pytest.raises(NotImplementedError, match=rf"(?s){argument}.*Try: define get_config"):
         model.save(path)
     assert not path.exists()
-    model.save(tmp_path / "folder")  # a SavedModel holds no constructor
+    model.save(tmp_path / "folder")  # a SavedModel has no constructor arguments
     model.save_weights(tmp_path / "m.weights.h5")
 
 

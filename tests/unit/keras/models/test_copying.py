@@ -1,4 +1,4 @@
-"""Copies: what pickle, deepcopy, joblib and another process make of models and their parts."""
+"""Copies of models and their parts by pickle, deepcopy, joblib and in another process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ every_copy = pytest.mark.parametrize("how", COPIES)
 
 
 class Branched(keras.Model):
-    """A subclass without a `get_config` of its own."""
+    """A subclass without a custom `get_config`."""
 
     def __init__(self, units: int) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def trained(kind: str, epochs: int = 2) -> Any:
 def test_a_model_that_was_trained_goes_on_as_the_original_would(
     kind: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Machine code adds in another order, and one of both may be hot before the other.
+    # Machine code sums in another order, and one of both may use it before the other.
     monkeypatch.setattr(config.settings, "tier", "plan")
     model = trained(kind)
     again = COPIES[how](model)
@@ -89,7 +89,7 @@ def test_a_model_that_was_trained_goes_on_as_the_original_would(
     assert again.evaluate(X, Y, verbose=0) == model.evaluate(X, Y, verbose=0)
     ends = [m.fit(X, Y, epochs=2, verbose=0, shuffle=False).history for m in (model, again)]
     assert ends[0] == ends[1]
-    # One optimiser and one set of weights, and none of the original's.
+    # One optimizer and one set of weights, neither shared with the original.
     assert len(again.optimizer.variables) == len(model.optimizer.variables)
     for one, other in zip(again.variables, model.variables, strict=True):
         assert one is not other

@@ -121,7 +121,7 @@ def test_it_is_trained_on_several_outputs() -> None:
     )
     y = [RNG.normal(size=(4, 1)), RNG.integers(0, 2, 4)]
     history = model.fit([X, Z], y, epochs=2, verbose=0).history
-    # Keras: outputs in a list are named after the layers that give them.
+    # Keras: outputs in a list are named after their layers.
     first, second = model.output_names
     assert set(history) == {
         *("loss", f"{first}_loss", f"{first}_mae", f"{second}_accuracy", f"{second}_loss"),
@@ -153,7 +153,7 @@ def test_what_cannot_be_is_told() -> None:
 def test_the_configuration_names_the_class_where_keras_has_it() -> None:
     inputs = keras.Input((3,))
     stored = keras.saving.serialize_keras_object(keras.Model(inputs, layers.Dense(1)(inputs)))
-    # What Keras 3.15 writes, and the only place where it looks.
+    # As written by Keras 3.15, which only looks there.
     assert stored["module"] == "keras.src.models.functional"
     assert isinstance(keras.saving.deserialize_keras_object(stored), keras.Functional)
 

@@ -1,4 +1,4 @@
-"""What functional models may be called on: names, nesting, structures, None, partial models."""
+"""Permitted inputs of functional models: names, nesting, structures, None, partial models."""
 
 import warnings
 
@@ -15,7 +15,7 @@ def test_nested_dicts_are_taken_by_their_names():
     one, two, three = keras.Input((1,)), keras.Input((2,)), keras.Input((3,))
     inputs = {"1": one, "others": {"2": two, "3": three}}
     model = keras.Model(inputs, {"1": one * 2, "others": {"2": two * 3, "3": three * 4}})
-    # Another order of the names, and one more than is needed.
+    # Another order of the names, and an additional one.
     given = {
         "others": {"3": np.full((2, 3), 3.0), "2": np.full((2, 2), 2.0)},
         "1": np.ones((2, 1)),

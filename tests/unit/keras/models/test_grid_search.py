@@ -8,7 +8,7 @@ import pytest
 
 from support.fresh_process import run_fresh
 
-# A program as people write it: its class stands in `__main__`, and joblib takes it along by value.
+# A typical program: its class is in `__main__`, and joblib pickles it by value.
 PROGRAM = """
 import json, os, sys, warnings
 import joblib, numpy as np

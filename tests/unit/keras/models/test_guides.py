@@ -1,4 +1,4 @@
-"""Programs as TensorFlow's guides and articles write them."""
+"""Programs from TensorFlow's guides and articles."""
 
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,7 @@ def test_functions_run_eagerly_while_debugging() -> None:
 
 
 class OneStep(tf.keras.Model):  # type: ignore[misc]
-    """A generator of texts: it is never called, its function is what counts."""
+    """A text generator: it is never called itself, only its function is."""
 
     def __init__(self, vocabulary: list[str]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A Sequential model takes the sizes that its layers take, whatever it was built for."""
+"""A Sequential model accepts all sizes that its layers accept, whatever it was built for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequential: when it is built, what it holds, how it is changed and made again."""
+"""Sequential: building, contents, changes, and rebuilding from its configuration."""
 
 import numpy as np
 import pytest

@@ -186,7 +186,7 @@ def test_a_tensor_is_not_sparse_and_ragged_at_once() -> None:
 
 
 def test_a_keras_tensor_says_whether_it_is_sparse() -> None:
-    """In Keras's words."""
+    """The attribute has Keras's name."""
     dense = keras.Input((4,), name="a")
     sparse = keras.Input((4,), dtype="int64", sparse=True, name="b")
     assert repr(dense) == (

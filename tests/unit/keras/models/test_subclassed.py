@@ -1,4 +1,4 @@
-"""Subclassed models, and what a model tells those who save it."""
+"""Subclassed models, and their metadata in files."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`keras.ops` against NumPy in float64, by names that NumPy has too, and by written formulas."""
+"""`keras.ops` against NumPy functions of the same names in float64, and against formulas."""
 
 import itertools
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def test_norms_are_numpys(shape: tuple[int, ...], axis: Any) -> None:
     for order, keepdims in itertools.product(orders, (False, True)):
         try:
             wanted = np.linalg.norm(x, order, axis, keepdims)
-        except ValueError:  # an AxisError is one, too
+        except ValueError:  # an AxisError is a ValueError, too
             with pytest.raises(ValueError, match=r"keras\.ops\.norm: .*(axis|ord)"):
                 ops.norm(x, order, axis, keepdims)
             continue
@@ -155,7 +155,7 @@ FORMULAS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: np.sort(X)[..., :3],
     ),
     "unfold_and_fold": (
-        # Each place is counted as often as windows cover it.
+        # Each element is counted once for each window that covers it.
         lambda: ops.fold(ops.unfold(np.ones((1, 1, 4, 4)), 3), 4, 3)[0, 0],
         lambda: np.outer([1, 2, 2, 1], [1, 2, 2, 1]),
     ),
@@ -198,7 +198,7 @@ FORMULAS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "slice_update": (
         lambda: ops.slice_update(np.zeros((3, 3)), [2, 0], np.ones((2, 2))),
-        # The block is moved back until it fits.
+        # The start of the block is clamped so that it fits.
         lambda: [[0, 0, 0], [1, 1, 0], [1, 1, 0]],
     ),
     "associative_scan": (
@@ -209,7 +209,7 @@ FORMULAS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: ops.nextafter(X.astype(np.float16), np.float16(0)),
         lambda: np.nextafter(X.astype(np.float16), np.float16(0)),
     ),
-    # One label in two steps: both say it, or one of them does.
+    # One label in two steps: both emit it, or one of them does.
     "ctc_loss": (
         lambda: ops.ctc_loss([[1]], np.log([[[0.6, 0.4], [0.3, 0.7]]]), [1], [2]),
         lambda: [-np.log(0.4 * 0.7 + 0.4 * 0.3 + 0.6 * 0.7)],
@@ -306,7 +306,7 @@ def test_moments_of_halves_do_not_overflow() -> None:
     x = np.array([300, -300, 400, -400], "float16")
     mean, variance = ops.moments(x, [0])
     assert float(mean) == 0
-    # 125000 is more than float16 holds: its largest number stands for it.
+    # 125000 exceeds float16: its largest number is used instead.
     assert float(variance) == np.finfo("float16").max
     assert variance.dtype == "float16"
 

@@ -1,4 +1,4 @@
-"""Functions of `keras.ops` in traced functions, in functional models, and given what is wrong."""
+"""Functions of `keras.ops` in traced functions and functional models, and invalid arguments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ import pinnace as tf
 from pinnace.keras import ops
 from support.keras_operations_more import CASES
 
-# Whose results are arrays of NumPy, or whose first argument tells a shape.
+# Functions that return NumPy arrays, or whose first argument is a shape.
 AT_ONCE = {"convert_to_numpy"}
 
 

@@ -58,7 +58,7 @@ def test_a_traced_function_of_images_of_unknown_size_gives_the_same(name: str) -
 def test_one_image_is_a_batch_of_one(name: str) -> None:
     images = X.astype(np.float32)
     if name == "elastic_transform":
-        images = images[:1]  # draws are for the whole batch
+        images = images[:1]  # random numbers apply to the whole batch
     np.testing.assert_allclose(CASES[name](images[0]), CASES[name](images)[0], rtol=1e-6, atol=1e-6)
 
 
@@ -141,7 +141,7 @@ def test_places_between_elements_are_interpolated(mode: str, data: st.DataObject
 
 @given(data=st.data())
 def test_four_points_are_moved_where_they_should(data: st.DataObject) -> None:
-    """An image of its own coordinates tells where each pixel comes from."""
+    """An image of its own coordinates shows where each pixel comes from."""
     rows, columns = np.mgrid[:20, :30].astype(np.float32)
     places = np.stack([columns, rows], -1)
     start = np.array([[5, 5], [24, 5], [5, 14], [24, 14]], np.float32)

@@ -1,4 +1,4 @@
-"""gradient_accumulation_steps: the mean gradient of several calls makes one change."""
+"""gradient_accumulation_steps: the mean gradient of several calls makes one update."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_sgd_subtracts_the_mean_of_each_group(traced: bool) -> None:
     third = second - 0.5 * (GRADIENTS[2] + GRADIENTS[3]) / 2
     for value, wanted in zip(values, [first, second, second, third, third], strict=True):
         np.testing.assert_allclose(value, wanted, rtol=1e-6)
-    # What is left over waits for the next call.
+    # Remaining gradients wait for the next call.
     np.testing.assert_array_equal(optimizer.slot("gradient_accumulator", _only(optimizer)), [2, 2])
     assert optimizer.iterations.numpy() == 2
 
@@ -55,7 +55,7 @@ def test_groups_are_steps_with_their_mean(name: str, traced: bool) -> None:
 
 
 def test_a_schedule_counts_calls() -> None:
-    # As in Keras 3.15: the first change is made at call 1, the second at call 3.
+    # As in Keras 3.15: the first update is made at call 1, the second at call 3.
     rate = optimizers.schedules.PiecewiseConstantDecay([1], [1.0, 0.125])
     values = applied(optimizers.SGD(rate, gradient_accumulation_steps=2), [[1.0, 1.0]] * 4, False)
     np.testing.assert_allclose([v[0] for v in values], [1.0, 0.0, 0.0, -0.125], rtol=1e-6)
@@ -100,7 +100,7 @@ def test_several_replicas_are_refused() -> None:
             strategy.run(step)
 
 
-# What an optimizer of one's own calls.
+# The methods that a custom optimizer calls.
 
 
 def test_variables_are_made_for_others() -> None:
@@ -110,7 +110,7 @@ def test_variables_are_made_for_others() -> None:
     assert [v.shape.as_list() for v in single] == [[2], []]
     ones, zeros = optimizer.add_optimizer_variables(variables, ["x", "y"], ["ones", "zeros"])
     assert [float(np.sum(v)) for v in (*ones, *zeros)] == [2, 1, 0, 0]
-    # Keras: those of one variable stand together.
+    # Keras: the slots of one variable are adjacent.
     assert optimizer.variables[4] is ones[0]
     assert optimizer.variables[5] is zeros[0]
     with pytest.raises(ValueError, match="got 1 for 2 names"):

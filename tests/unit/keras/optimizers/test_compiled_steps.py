@@ -1,7 +1,8 @@
-"""An optimizer's step as machine code gives what the plan gives, over many steps, and in one pass.
+"""An optimizer's step as machine code gives the plan's results over many steps, in one pass.
 
-A step is a dozen roundings of float32 (6e-8 each), in another order in machine code: after six
-steps a number may be off by 3e-6 of itself or, where terms cancel, of the largest in its array.
+A step has a dozen float32 roundings (6e-8 each), in another order in machine code: after six steps
+a number may have an error of 3e-6 relative to itself or, if terms cancel, to the largest in its
+array.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "clipped": (tf.keras.optimizers.Adam, {"global_clipnorm": 1.0}),
     "averaged": (tf.keras.optimizers.RMSprop, {"use_ema": True}),
 }
-# One pass over each variable, but for Lion, whose two results depend on nothing in common. Sums
-# over all of an array (Lamb, Adafactor) are passes of their own.
+# One pass over each variable, except for Lion, whose two results are independent. Sums over a whole
+# array (Lamb, Adafactor) are separate passes.
 PASSES = {"adamax": 1, "nadam": 1, "adagrad": 1, "adadelta": 1, "rmsprop": 1, "amsgrad": 1}
 PASSES |= {"centered": 1, "lion": 2, "ftrl": 1}
 STEPS = 6
 
 
 def _trained(name: str, tier: Any, shapes: list[tuple[int, ...]], seed: int) -> list[np.ndarray]:
-    """The variables and all of the optimizer's after some steps in a tier."""
+    """The variables, including the optimizer's, after some steps in a tier."""
     make, options = OPTIMIZERS[name]
     random = np.random.default_rng(seed)
     variables = [tf.Variable(random.standard_normal(s).astype(np.float32)) for s in shapes]
@@ -60,7 +61,7 @@ def _trained(name: str, tier: Any, shapes: list[tuple[int, ...]], seed: int) -> 
     tf.config.set_tier(tier)
     try:
         for count in range(STEPS):
-            # Among them zeros, and gradients whose squares are denormal.
+            # With zeros, and gradients whose squares are denormal.
             size = np.float32(1e-21 if count == STEPS - 1 else 1)
             step(
                 [

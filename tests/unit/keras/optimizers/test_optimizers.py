@@ -162,7 +162,7 @@ def test_steps_follow_the_rule(
     run = function(step) if traced else step
     for g in GRADIENTS:
         run(np.asarray(g, dtype))
-    # The learning rate is a float32 in either case.
+    # The learning rate is float32 in either case.
     np.testing.assert_allclose(w.numpy(), rule(START, GRADIENTS), rtol=3e-5)
     assert int(optimizer.iterations) == 3
 
@@ -288,7 +288,7 @@ def test_variables_are_named_as_in_keras() -> None:
 
 @pytest.mark.parametrize("steps", [None, 2])
 def test_a_gradient_may_be_the_next_value(steps: int | None) -> None:
-    """As in Keras: neither the learning rate nor clipping nor a loss scale is asked."""
+    """As in Keras: without the learning rate, clipping and loss scale."""
     value, other = keras.Variable([1.0, 2.0]), keras.Variable([1.0, 2.0])
     value.overwrite_with_gradient = True
     optimizer = optimizers.SGD(

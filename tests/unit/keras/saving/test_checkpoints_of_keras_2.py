@@ -16,7 +16,7 @@ keras = tf.keras
 
 
 def model_of(name: str, kind: str) -> tuple[Any, Any, Any]:
-    """A model that is to have the values of a checkpoint, its inputs and what is expected."""
+    """A model for the values of a checkpoint, its inputs and expected outputs."""
     model = keras.models.model_from_json((FOLDER / f"{name}.json").read_text())
     arrays = np.load(FOLDER / f"{name}.npz")
     xs = [arrays[key] for key in arrays if key.startswith(f"{kind}_x")]
@@ -40,7 +40,7 @@ def test_weights_and_optimizer_go_on(name: str, kind: str, by: str) -> None:
     np.testing.assert_allclose(model(x), wanted[f"{kind}_y"], atol=1e-5)
     if kind != "none":
         model.train_on_batch(x, np.ones_like(wanted[f"{kind}_y"]))
-        # Keras 2 divides the variance of a batch of pictures by one less, as Keras 3 does not.
+        # Keras 2 uses the unbiased variance of a batch of images, and Keras 3 does not.
         far = 2e-4 if name == "pictures" else 1e-5
         np.testing.assert_allclose(model(x), wanted[f"{kind}_trained"], atol=far)
 

@@ -1,4 +1,4 @@
-"""What Keras 3 does not open, or answers otherwise, is said when a model is saved; see ADR 46.
+"""Models that Keras 3 cannot open, or runs differently, cause a warning on saving; see ADR 46.
 
 tests/interop/test_keras_2_again.py opens all other files of this folder in Keras 3.
 """

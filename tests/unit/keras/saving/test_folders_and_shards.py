@@ -1,4 +1,4 @@
-"""Models as folders, weights in several files, layers that are left out, and what is refused."""
+"""Models as folders, sharded weights, skipped layers, and refusals."""
 
 import json
 
@@ -115,7 +115,7 @@ def test_a_subclass_made_of_inputs_and_outputs(tmp_path):
     made.save(tmp_path / "m.keras")
     loaded = keras.models.load_model(tmp_path / "m.keras", {"Trained": Trained})
     assert type(loaded) is Trained
-    # Another size of the batch than the one of the Input.
+    # Another batch size than that of the Input.
     np.testing.assert_array_equal(made(X), loaded(X))
 
 

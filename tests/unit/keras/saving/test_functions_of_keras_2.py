@@ -49,7 +49,7 @@ def check(model: Any, wanted: list[Any]) -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
-# 700, of milliseconds each.
+# 700 models, of milliseconds each.
 @pytest.mark.parametrize("part", range(4))
 def test_they_give_what_keras_2_gives(part: int) -> None:
     holds_for_each(EXPRESSIONS[part::4], gives_what_keras_2_gives)
@@ -163,7 +163,7 @@ def test_functions_whose_tensors_are_not_in_the_file_are_told(function: str) -> 
 
 
 def test_default_dtypes_that_keras_2_writes_and_cannot_read_are_read() -> None:
-    # The file says "int32" of tf.size, for which version 1 of the function wants a DType.
+    # The file has "int32" for tf.size, where version 1 of the function expects a DType.
     config = json.loads(with_function("compat.v1.size"))
     layer = config["config"]["layers"][-1]
     layer["inbound_nodes"][0][3]["out_type"] = "int64"

@@ -23,7 +23,7 @@ FILES = sorted(
 def test_it_gives_the_same_outputs_and_trains_on(file: str) -> None:
     path = Path(file)
     with warnings.catch_warnings():
-        # A head that no loss is for has no gradient.
+        # A head without a loss has no gradient.
         warnings.filterwarnings("ignore", message=".*the loss does not depend on.*")
         found = read(tf, FOLDER / path.parent, path.stem, path.suffix)
     assert found.keys() >= ({"output", "loss"} if case_of(path.stem).train else {"output"})

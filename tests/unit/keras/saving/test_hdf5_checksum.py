@@ -1,4 +1,4 @@
-"""HDF5 files that were written here are checked when they are read, and may be edited with h5py."""
+"""HDF5 files written here are verified when they are read, and can be edited with h5py."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def test_no_changed_bit_gives_other_weights(
                 found = load(path)
             except (DataLossError, ValueError, UserWarning):
                 refused += 1
-            else:  # nothing stands there, or the name of a layer
+            else:  # unused bytes, or the name of a layer
                 np.testing.assert_equal(found, expected)
     assert refused >= 20  # weights and optimizer are most of the file
 

@@ -1,4 +1,4 @@
-"""Files of Keras 2.13 and 2.14, also as they are written on Windows."""
+"""Files of Keras 2.13 and 2.14, also as written on Windows."""
 
 import io
 import zipfile
@@ -24,7 +24,7 @@ FILES = sorted(
 def check(path: Path, arrays: Any) -> None:
     model = tf.keras.models.load_model(path)
     np.testing.assert_allclose(model(arrays["x"]), arrays["y"], atol=1e-5)
-    if "dense" not in str(path):  # which drops at random
+    if "dense" not in str(path):  # which is random
         loss = model.train_on_batch(arrays["x"], np.ones_like(arrays["y"]))
         np.testing.assert_allclose(loss, arrays["loss"], rtol=1e-4)
 

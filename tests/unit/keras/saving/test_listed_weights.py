@@ -1,4 +1,4 @@
-"""load_weights of older .h5 files and of .keras files: by place, by name, as far as they fit."""
+"""load_weights from older .h5 files and .keras files: by position, by name, with mismatches."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ h5py = pytest.importorskip("h5py")
 GOLDEN = ROOT / "tests" / "golden" / "keras_files"
 
 
-# Keras says it too: the state of the optimizer stays in the file until the optimizer is built.
+# Keras warns, too: the state of the optimizer is not loaded until the optimizer is built.
 @pytest.mark.filterwarnings("ignore:load_weights. Skipping variable loading for optimizer")
 @pytest.mark.parametrize("folder", ["keras_2", "keras_3"])
 @pytest.mark.parametrize("name", ["dense.h5", "heads.h5", "pictures.h5", "pictures.keras"])
 def test_weights_of_whole_models_of_keras_are_read(folder: str, name: str) -> None:
-    """Files that Keras wrote, with what it gave."""
+    """Files that Keras wrote, with its outputs."""
     case = Path(name).stem
     model = CASES[case].make(keras)
     model.load_weights(GOLDEN / folder / name)
@@ -44,7 +44,7 @@ def made(units: int = 3, *, names: tuple[str, str] = ("first", "last")) -> Any:
 
 
 def listed(path: Path, groups: dict[str, dict[str, Any]], inside: str = "") -> Path:
-    """A file as Keras 2 writes one, its attributes and groups put there by hand."""
+    """A file as from Keras 2, with attributes and groups written directly."""
     with h5py.File(path, "w") as file:
         owner = file.create_group(inside) if inside else file
         owner.attrs["layer_names"] = [name.encode() for name in groups]
@@ -140,7 +140,7 @@ def test_what_does_not_fit_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_stays_as_it_is_if_asked(tmp_path: Path) -> None:
-    """Keras: arrays of another shape; by name, layers with another number of arrays too."""
+    """Keras: arrays of another shape; by name, also layers with another number of arrays."""
     groups = arrays(5)
     model = made(3)
     before = model.get_weights()
@@ -149,7 +149,7 @@ def test_what_does_not_fit_stays_as_it_is_if_asked(tmp_path: Path) -> None:
     assert "'first/kernel:0' has shape [4, 3], the file has [4, 5]" in str(told[0].message)
     assert len(told) == 7
     assert {one.filename for one in told} == {__file__}
-    # All that both have in one shape is the bias of the last layer.
+    # Only the bias of the last layer has the same shape in both.
     assert same(model.get_weights(), [*before[:-1], groups["last"]["last/bias:0"]])
     del groups["first"]["first/bias:0"]
     model = made(5)
@@ -195,7 +195,7 @@ def test_links_in_a_file_are_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_model_inside_has_one_of_two_orders(tmp_path: Path, frozen: bool) -> None:
-    """Keras lists what is trainable first, but a frozen model layer by layer."""
+    """Keras lists trainable weights first, but a frozen model layer by layer."""
     parts = [layers.BatchNormalization(name="first"), layers.BatchNormalization(name="second")]
     inside = keras.Sequential([keras.Input((3,)), *parts], name="inside")
     inputs = keras.Input((3,))
@@ -203,7 +203,7 @@ def test_a_model_inside_has_one_of_two_orders(tmp_path: Path, frozen: bool) -> N
     kinds = ["gamma", "beta", "moving_mean", "moving_variance"]
     by_layer = [f"{part}/{kind}:0" for part in ("first", "second") for kind in kinds]
     trainable_first = sorted(by_layer, key=lambda name: "moving" in name)
-    # All of one shape, so that only names tell the order.
+    # All have one shape, so that only names determine the order.
     values = {name: np.full(3, place, np.float32) for place, name in enumerate(by_layer)}
     names = by_layer if frozen else trainable_first
     path = listed(tmp_path / "file.h5", {"inside": {name: values[name] for name in names}})

@@ -37,7 +37,7 @@ def test_a_file_with_weights_opens_and_so_does_what_is_saved_of_it(tmp_path: Pat
 
 
 def with_node(node: dict[str, Any], constants: Any = None) -> str:
-    """The configuration of a model of one node."""
+    """The configuration of a model with one node."""
     config = json.loads(str(KEPT["sums/config"]))
     layer = config["config"]["layers"][-1]
     layer["config"].update(node_def=node, constants=constants or {})

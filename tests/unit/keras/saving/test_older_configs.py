@@ -1,4 +1,4 @@
-"""Configurations of the first versions of Keras 2, and classes that stand for others."""
+"""Configurations of the first versions of Keras 2, and classes that replace others."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_a_sequential_may_be_a_list_of_layers(tmp_path: Path) -> None:
 
 
 class Halved(keras.layers.Dense):  # type: ignore[name-defined,misc]  # keras is an attribute
-    """Another class for a layer of a file."""
+    """A replacement class for a layer of a file."""
 
     def call(self, inputs: Any) -> Any:
         return super().call(inputs) / 2.0

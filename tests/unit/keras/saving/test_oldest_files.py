@@ -1,4 +1,4 @@
-"""Files of Keras 1.2 and of 2.0 to 2.3, which ran on Theano: all weights, the same answers."""
+"""Files of Keras 1.2 and of 2.0 to 2.3, which ran on Theano: all weights, equal outputs."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Classes that are not this library's: what files say of them, and how commands are told."""
+"""Classes from other packages: errors about files with them, and the `--import` of commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Gate(tf.keras.layers.Layer):
 
 @pytest.fixture
 def gated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file with a class of a module that stands beside it, and that is not imported."""
+    """A file with a class from a module beside it that is not imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(own_modules.VARIABLE, "")
     monkeypatch.setattr(sys, "path", [*sys.path])

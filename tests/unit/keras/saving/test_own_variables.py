@@ -1,4 +1,4 @@
-"""save_own_variables and load_own_variables: what a class of one's own keeps in Keras' files."""
+"""save_own_variables and load_own_variables: the contents of Keras' files for custom classes."""
 
 import zipfile
 from pathlib import Path
@@ -15,7 +15,7 @@ from pinnace.keras import layers
 
 @keras.saving.register_keras_serializable("own")
 class Halved(layers.Layer):
-    """Keeps its weight as half of it, and a number that is no variable."""
+    """Stores half of its weight, and a number that is not a variable."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -55,7 +55,7 @@ def test_a_file_holds_what_the_layer_puts_into_it(tmp_path: Path) -> None:
         assert sorted(group) == ["half", "seen"]
         np.testing.assert_array_equal(group["half"][()], [0.5, 1.0, 2.0])
         assert group["seen"][()] == 7
-        # The layer inside is another one, which keeps what layers keep.
+        # The inner layer is a different one, which stores the default variables.
         assert sorted(file["layers/halved/inner/vars"]) == ["0", "1"]
 
 
@@ -107,7 +107,7 @@ def test_a_dict_takes_and_gives_the_variables_of_a_layer() -> None:
     layer.build((None, 2))
     store: dict[str, Any] = {}
     layer.save_own_variables(store)
-    # Keras: gamma, beta, then what is not trained.
+    # Keras: gamma, beta, then non-trainable variables.
     assert [store[str(i)].name for i in range(4)] == [v.name for v in layer.weights]
     layer.load_own_variables({str(i): np.full(2, i + 1.0) for i in range(4)})
     assert [w[0] for w in layer.get_weights()] == [1, 2, 3, 4]
@@ -120,7 +120,7 @@ def test_a_dict_takes_and_gives_the_variables_of_a_layer() -> None:
 
 @keras.saving.register_keras_serializable("own")
 class Doubled(keras.optimizers.SGD):
-    """Keeps its number of steps twice as large."""
+    """Stores twice its number of steps."""
 
     def save_own_variables(self, store: Any) -> None:
         super().save_own_variables(store)

@@ -1,4 +1,4 @@
-"""Inputs of a loaded folder are cast to the dtypes that its functions were saved for."""
+"""Inputs of a loaded folder are cast to the dtypes of its saved functions."""
 
 from __future__ import annotations
 

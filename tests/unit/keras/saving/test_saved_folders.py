@@ -1,4 +1,4 @@
-"""Folders that Keras 2 wrote: its models of layers come back, with what it predicted and learnt."""
+"""Folders that Keras 2 wrote: models with layers are restored, with its predictions and weights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def copy_of(name: str, folder: Path) -> Path:
 
 
 def with_root(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
-    """What Keras tells of the root, changed."""
+    """Keras's metadata of the root, changed."""
     path = folder / keras_objects.FILE
     told = KerasMetadata.FromString(path.read_bytes())
     root = json.loads(told.nodes[0].metadata)
@@ -104,7 +104,7 @@ def test_not_compiled_if_not_wanted() -> None:
 
 @pytest.mark.parametrize("name", ["sequential", "functional", "adapted"])
 def test_older_files_hold_the_texts_in_the_graph(name: str, tmp_path: Path) -> None:
-    """TensorFlow 2.0 to 2.4: no file of its own, the same metadata in each object."""
+    """TensorFlow 2.0 to 2.4: no separate file, the same metadata in each object."""
     folder = copy_of(name, tmp_path / "m")
     told = KerasMetadata.FromString((folder / keras_objects.FILE).read_bytes())
     file = folder / "saved_model.pb"
@@ -121,7 +121,7 @@ def test_older_files_hold_the_texts_in_the_graph(name: str, tmp_path: Path) -> N
     np.testing.assert_allclose(loaded.predict(values["x"], verbose=0), values["output"], **NEAR)
 
 
-# What is not built is its functions.
+# A model that cannot be rebuilt consists of its functions.
 
 
 def other_class(root: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_built_is_its_functions_and_says_why(
 
 def test_own_classes_are_given_as_custom_objects(tmp_path: Path) -> None:
     class Unknown(layers.Dense):
-        """A class of the user's."""
+        """A user-defined class."""
 
     folder = with_root(copy_of("sequential", tmp_path / "m"), other_class)
     model = keras.models.load_model(folder, custom_objects={"Unknown": Unknown})

@@ -12,7 +12,7 @@ from pinnace.keras import layers
 
 
 class Nested(keras.Model):
-    """Layers in attributes, lists, dicts, and an own weight."""
+    """A model with layers in attributes, lists, dicts, and a direct weight."""
 
     def __init__(self) -> None:
         super().__init__()

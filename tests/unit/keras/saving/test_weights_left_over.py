@@ -1,7 +1,7 @@
-"""No reader of weights restores a part, or nothing, without a word.
+"""No reader of weights silently restores only a part, or nothing.
 
-Where Keras 3 raises or warns, it is raised or warned here; weights of a file that the model has no
-layer for, and names of which none is known, which Keras passes over, are warned of too.
+Where Keras 3 raises or warns, so does this library; it also warns about weights without a layer,
+and about files with unknown names only, which Keras ignores.
 """
 
 import warnings
@@ -45,7 +45,7 @@ def dense(units: int = 3, **kwargs: Any) -> Any:
     return layers.Dense(units, **kwargs)
 
 
-# A file's model, another with less, what is said.
+# A file's model, a smaller one, and the message.
 LESS: dict[str, Any] = {
     "a layer": (lambda: chain(dense(), dense()), lambda: chain(dense()), "layers/dense_1"),
     "a kind": (
@@ -140,7 +140,7 @@ def test_names_of_which_none_is_known_are_told(tmp_path: Path) -> None:
     chain(dense(name="a"), dense(name="b")).save(path)
     with pytest.warns(UserWarning, match=r"no layer .* has the name of one in the file \('a', 'b'"):
         chain(dense(name="c"), dense(name="d")).load_weights(path, by_name=True)
-    with warnings.catch_warnings():  # that some are left out is what by_name is for
+    with warnings.catch_warnings():  # by_name is meant to skip some
         warnings.simplefilter("error")
         chain(dense(name="a"), dense(name="d")).load_weights(path, by_name=True)
 
@@ -159,7 +159,7 @@ def test_a_refused_checkpoint_leaves_the_optimizer_too(tmp_path: Path) -> None:
 
 
 def test_a_backup_of_another_model_is_refused(tmp_path: Path) -> None:
-    """Keras 3 raises in load_weights; training went on with random weights here."""
+    """Keras 3 raises in load_weights; here training once continued with random weights."""
     x, y = np.ones((2, 3)), np.ones((2, 3))
 
     class Broken(keras.callbacks.Callback):

@@ -1,4 +1,4 @@
-"""save and load_model: .keras and .h5 files of our own, and what is refused in those of others."""
+"""save and load_model: our own .keras and .h5 files, and refusals in those of others."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def small() -> Any:
     return model
 
 
-# A head that no loss is for has no gradient.
+# A head without a loss has no gradient.
 @pytest.mark.filterwarnings("ignore:.*the loss does not depend on")
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("name", CASES)
@@ -46,7 +46,7 @@ def test_it_comes_back_and_trains_on(name: str, ending: str, tmp_path: Path) -> 
     write(tf, tmp_path, name)
     found = read(tf, tmp_path, name, ending)
     assert set(found) == ({"output", "loss", "trained"} if CASES[name].train else {"output"})
-    # The same sums on both sides, in another order where a kernel was compiled in between.
+    # Equal sums on both sides, in another order if a kernel was compiled in between.
     assert max(found.values()) <= 1e-6, found
 
 
@@ -109,7 +109,7 @@ def test_a_subclass_needs_its_class(tmp_path: Path) -> None:
 def test_a_class_of_another_package_says_how_to_do_without(
     module: str | None, named: str, place: str
 ) -> None:
-    """Its configuration says nothing of what it computes, which a SavedModel does."""
+    """Its configuration does not contain its computation, which a SavedModel does."""
     config = {"class_name": named, "config": {}, "module": module}
     with pytest.raises(ValueError, match="is not known") as told:
         keras.saving.deserialize_keras_object(config)
@@ -152,7 +152,7 @@ def test_bytecode_is_not_run_in_any_mode(ending: str, tmp_path: Path) -> None:
 
 
 def changed(path: Path, change: Callable[[Any], None]) -> None:
-    """Write a file again with another configuration."""
+    """Rewrite a file with another configuration."""
     if path.suffix == ".h5":
         with h5py.File(path, "r+") as file:
             file.attrs.pop("pinnace_crc32c", None)
@@ -171,7 +171,7 @@ def _with(config: Any, change: Callable[[Any], None]) -> Any:
 
 
 def rewritten(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
-    """Write an archive again with another member, under its right checksum."""
+    """Rewrite an archive with another member, with a valid checksum."""
     with zipfile.ZipFile(path) as archive:
         members = {one: archive.read(one) for one in archive.namelist()}
     members[name] = change(members[name])
@@ -180,7 +180,7 @@ def rewritten(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
             archive.writestr(one, data)
 
 
-# Files that somebody made to do harm.
+# Malicious files.
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

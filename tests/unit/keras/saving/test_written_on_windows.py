@@ -1,4 +1,4 @@
-"""Files as programs on Windows write them: its separator, its ends of lines, marks before JSON.
+"""Files as written on Windows: its path separator, line ends, and byte order marks before JSON.
 
 The values are those of the same file as Keras wrote it here.
 """
@@ -32,7 +32,7 @@ def packed(path: Path, members: Members) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             info = zipfile.ZipInfo("x")
-            info.filename = name  # as it is: ZipInfo would change the separator
+            info.filename = name  # unchanged: ZipInfo would replace the separator
             archive.writestr(info, data)
     return path
 
@@ -120,7 +120,7 @@ def test_weights_and_configurations_alone(way: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("separator", ["/", "\\"])
 def test_a_vocabulary_is_read_by_its_lines(separator: str, end: str, tmp_path: Path) -> None:
-    """A line ends with what Keras writes there; what Python calls a line is not that."""
+    """A line ends with Keras's line end, not with every line end that Python knows."""
     tokens = ["", "[UNK]", "äpfel", "a\x0bb", "c\u2028d", "e\x85f"]
     layer = tf.keras.layers.StringLookup(mask_token="")
     model = tf.keras.Sequential([tf.keras.Input((1,), dtype="string"), layer])

@@ -1,4 +1,4 @@
-"""Epochs of so many steps: each goes on where the one before stopped."""
+"""Epochs with a given number of steps: each continues where the previous one stopped."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ keras = tf.keras
 
 
 class Counted(keras.utils.PyDataset):
-    """Batches that are their own number; epochs are counted."""
+    """Batches that contain their index; counts epochs."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ def numbers(batches: Any) -> list[int]:
 @pytest.mark.filterwarnings("ignore:fit. an epoch of")
 @given(size=st.integers(1, 7), steps=st.integers(1, 9), epochs=st.integers(1, 6))
 def test_an_epoch_goes_on_where_the_last_one_stopped(size: int, steps: int, epochs: int) -> None:
-    """Batches follow each other; an epoch ends early where all of them have been seen."""
+    """Batches follow each other; an epoch ends early when all of them have been seen."""
     dataset = Counted(size)
     for source in (np.arange(size), dataset):
         options = {} if source is dataset else {"batch_size": 1}
@@ -60,7 +60,7 @@ def test_an_epoch_that_is_cut_short_says_so() -> None:
 
 @given(size=st.integers(2, 7), steps=st.integers(1, 5))
 def test_two_passes_have_all_samples_twice(size: int, steps: int) -> None:
-    """Each pass over the arrays has an order of its own, and every sample once."""
+    """Each pass over the arrays has a separate order, and every sample once."""
     batches = batches_of("fit", np.arange(size * steps), batch_size=1, steps=steps, shuffle=True)
     for _ in range(2):
         found = [number for _ in range(size) for number in numbers(batches)]

@@ -1,4 +1,4 @@
-"""class_weight: every form of y gets the factor of its classes, the shape never misleads."""
+"""class_weight: every form of y gets the factors of its classes, whatever its shape."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def table(labels):
 
 
 def model_for(shape, loss, build=True):
-    """A model whose softmax says 1/3 for each of three classes, and stays so."""
+    """A model whose softmax is 1/3 for each of three classes, and stays constant."""
     layer = keras.layers.Dense(3, activation="softmax", kernel_initializer="zeros")
     parts = [keras.Input(shape), layer] if build else [layer]
     model = keras.Sequential(parts)
@@ -25,7 +25,7 @@ def model_for(shape, loss, build=True):
 
 
 def losses(model, x, y, **options):
-    """The loss by every way in: arrays, a dataset, a sequence, one batch."""
+    """The loss for every kind of data: arrays, a dataset, a sequence, one batch."""
     count = len(x)
     dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(count)
 
@@ -97,7 +97,7 @@ def test_what_has_no_factor_counts_once_and_an_ignored_class_stays_ignored():
     model = model_for((3, 2), loss)
     plain = model.fit(x, labels, verbose=0).history["loss"][0]
     found = model.fit(x, labels, class_weight=weights, verbose=0).history["loss"][0]
-    # Of the four values that count, the factors are 2, 1, 3 and 3.
+    # The factors of the four unmasked values are 2, 1, 3 and 3.
     np.testing.assert_allclose(found, plain * 9 / 4, rtol=1e-5)
 
 

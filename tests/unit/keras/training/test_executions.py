@@ -1,4 +1,4 @@
-"""`compile(steps_per_execution=, jit_compile=)`: groups of batches, steps that wait for code."""
+"""`compile(steps_per_execution=, jit_compile=)`: groups of batches, and compiled steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""fit, evaluate, predict: what they learn, take, answer and refuse."""
+"""fit, evaluate, predict: learning, kinds of data, results and refusals."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -113,7 +113,7 @@ def batches(size: int = 30) -> list[tuple[Any, Any]]:
 
 
 class Pairs:
-    """What a PyDataset looks like."""
+    """A class with the interface of a PyDataset."""
 
     ended = 0
 
@@ -128,7 +128,7 @@ class Pairs:
 
 
 class Dataset:
-    """What can be iterated over again and again."""
+    """A reusable iterable."""
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return iter([(convert_to_tensor(x), convert_to_tensor(y)) for x, y in batches()])
@@ -332,7 +332,7 @@ def test_progress_is_told_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_batch_size_beside_batches_is_told_to_have_no_effect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Keras: it is accepted, and the batches stay what they are.
+    # Keras: it is accepted, and the batches stay unchanged.
     monkeypatch.setattr(no_effect, "_told", set())
     with pytest.warns(UserWarning, match="fit: batch_size has no effect: Dataset gives batches"):
         model().fit(Dataset(), batch_size=3, verbose=0)

@@ -1,4 +1,4 @@
-"""Ordinary habits: an array in a list, and data that end before the epochs do."""
+"""Common habits: an array in a list, and data that end before the epochs do."""
 
 import warnings
 from typing import Any
@@ -166,7 +166,7 @@ def test_functions_are_called_in_logs_as_keras_calls_them() -> None:
 @pytest.mark.parametrize("rows", [5, 8, 12, 22])
 @pytest.mark.parametrize("method", ["evaluate", "fit", "test_on_batch"])
 def test_penalties_of_outputs_are_divided_by_every_batch(rows: int, method: str) -> None:
-    """Batches of other sizes than the first are traced with an open axis."""
+    """Batches of other sizes than the first are traced with an unknown axis."""
     x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) / rows
     model = keras.Sequential(
         [

@@ -1,4 +1,4 @@
-"""Losses of nested outputs: names in the history, values, and what does not fit."""
+"""Losses of nested outputs: names in the history, values, and mismatches."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _model(form: Any) -> Any:
 
 
 def _gap(y: Any, y_pred: Any) -> Any:
-    """Mean absolute error over all parts of a structure."""
+    """Mean absolute error over all components of a structure."""
     parts = zip(tf.nest.flatten(y), tf.nest.flatten(y_pred), strict=True)
     return sum(tf.reduce_mean(tf.abs(a - b)) for a, b in parts)
 
 
 def _fitted(model: Any, y: Any, **how: Any) -> dict[str, Any]:
     model.compile("sgd", **how)
-    # The figures of a rate of 0 are those of one set of weights.
+    # With a learning rate of 0 the figures are those of one set of weights.
     model.optimizer.learning_rate = 0.0
     history = model.fit(X, y, batch_size=4, verbose=0).history
     return {name: values[0] for name, values in history.items()}
@@ -121,7 +121,7 @@ def test_configurations_of_optimizers_may_name_them_in_small_letters() -> None:
 
 
 def _one(**given: Any) -> dict[str, float]:
-    """What evaluate says of a model with one output; the numbers are Keras 3.15's."""
+    """The results of evaluate for a model with one output; the numbers are Keras 3.15's."""
     x = np.arange(12, dtype="float32").reshape(4, 3) / 10
     y = np.linspace(0, 1, 8).astype("float32").reshape(4, 2)
     inputs = tf.keras.Input((3,))

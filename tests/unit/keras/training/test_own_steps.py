@@ -1,4 +1,4 @@
-"""Steps of one's own, as Keras' guides write them: metrics, weights, and layers built late."""
+"""Custom steps, as in Keras' guides: metrics, weights, and layers built late."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_metrics_that_are_attributes_come_after_those_of_compile() -> None:
 
 
 class Coder(keras.Model):
-    """No `call`: two models that only the step knows, as in Keras' VAE example."""
+    """A model without `call`: two models that only the step uses, as in Keras' VAE example."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Sparse matrices of SciPy train, test and predict as the dense arrays do that they stand for."""
+"""Sparse SciPy matrices in fit, evaluate and predict give the results of dense arrays."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ WEIGHTS = _drawn.random(37).astype(np.float32)
 
 
 class Subclassed(keras.Model):
-    """Takes what it is given to a Dense layer."""
+    """A subclassed model that passes its input to a Dense layer."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A Series of pandas is a matrix of one column for `fit`, `evaluate` and `predict`, as in Keras."""
+"""A pandas Series is a matrix with one column in `fit`, `evaluate` and `predict`, as in Keras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERIES = pd.Series(NUMBERS, index=np.arange(6)[::-1])
 
 
 class Seen(tf.keras.Model):
-    """Keeps the shapes that `call` is given."""
+    """Records the shapes of the inputs of `call`."""
 
     def __init__(self) -> None:
         super().__init__()

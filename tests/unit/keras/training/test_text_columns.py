@@ -1,4 +1,4 @@
-"""Text in `fit`, `evaluate`, `predict` and calls: the same numbers from whatever holds it."""
+"""Text in `fit`, `evaluate`, `predict` and calls: equal results for every container."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class OneBatch(tf.keras.utils.PyDataset):
 
 
 def one_step(model: Any, entrance: str, x: Any, y: Any) -> None:
-    """Train on all samples at once, by one of the entrances."""
+    """Train on all samples at once, by one of the methods."""
     if entrance == "train_on_batch":
         model.train_on_batch({"word": x}, y)
     elif entrance == "PyDataset":
@@ -103,7 +103,7 @@ def test_calls_predictions_and_losses_agree(kind: str) -> None:
 def test_a_vocabulary_is_found_whatever_holds_the_text(kind: str) -> None:
     lookup = tf.keras.layers.StringLookup()
     lookup.adapt(COLUMNS[kind]())
-    # Keras: the most frequent first, then in reverse order of the alphabet.
+    # Keras: the most frequent first, then in reverse alphabetical order.
     assert lookup.get_vocabulary() == ["[UNK]", "a", "b", "?"]
     texts = tf.keras.layers.TextVectorization(standardize=None)
     texts.adapt(COLUMNS[kind]())

@@ -1,4 +1,4 @@
-"""Axes and counts of axes that are tensors; axes that are not there."""
+"""Axes and numbers of axes as tensors; invalid axes."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What array ops refuse: errors name the op, the argument and the numbers, eager and traced."""
+"""Errors of array ops name the op, the argument and the numbers, eager and traced."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ def _op(name: str, *arguments: Any, **attrs: Any) -> Any:
     return execute(lookup(name), *arguments, **attrs)
 
 
-# A call on x: float32[2, 3], and what its message says.
+# A call on x: float32[2, 3], and its message.
 REFUSED: list[tuple[Callable[[Any], Any], list[str]]] = [
     (lambda x: array.reshape(x, [4, 2]), ["Reshape", "6 values", "[4, 2]", "8"]),
     (lambda x: array.reshape(x, [4, -1]), ["Reshape", "6 elements", "no multiple of 4"]),
@@ -61,7 +61,7 @@ REFUSED: list[tuple[Callable[[Any], Any], list[str]]] = [
     (lambda x: array.where([True] * 4, x, x), ["SelectV2", "broadcast"]),
     (lambda x: _op("Select", [True] * 3, x, x), ["Select", "one entry per row"]),
 ]
-# Values decide, so that a graph refuses only when it runs.
+# The error depends on values, so that a graph raises it only when it runs.
 REFUSED_BY_VALUE: list[tuple[Callable[[Any], Any], list[str]]] = [
     (
         lambda x: array.gather(x, [[0, 2]]),
@@ -72,7 +72,7 @@ REFUSED_BY_VALUE: list[tuple[Callable[[Any], Any], list[str]]] = [
         ["GatherV2", "indices[] = -1 is not in [0, 3)", "axis 1"],
     ),
     (lambda x: array.gather_nd(x, [[0, 0], [1, 3]]), ["GatherNd", "indices[1] = [1, 3]", "[2, 3]"]),
-    # TensorFlow refuses any rows of an array without elements, also those that name nothing.
+    # TensorFlow refuses any gather from an empty array, also with empty indices.
     (
         lambda x: array.gather_nd(x[:, :0], [[0], [1]]),
         ["GatherNd", "params is empty: shape [2, 0]"],

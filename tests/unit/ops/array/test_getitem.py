@@ -159,7 +159,7 @@ def test_one_ellipsis_only() -> None:
 
 
 def test_a_slice_without_elements_takes_any_value_and_others_what_broadcasts() -> None:
-    # As TensorFlow 2.21: it looks at the value only where there is something to replace.
+    # As in TensorFlow 2.21: the value is checked only if there is something to replace.
     v = tf.Variable([1.0, 2.0, 3.0])
     for value in ([7.0, 8.0], [[7.0, 8.0]], 7.0):
         assert v[1:1].assign(value).numpy().tolist() == [1.0, 2.0, 3.0]
@@ -179,7 +179,7 @@ def test_a_slice_without_elements_takes_any_value_and_others_what_broadcasts() -
 
 
 def test_a_value_that_no_element_took_has_no_gradient_but_where_it_broadcasts() -> None:
-    # TensorFlow's words are those of BroadcastGradientArgs.
+    # TensorFlow's message is that of BroadcastGradientArgs.
     x = tf.constant([1.0, 2.0, 3.0])
     for value, wanted in (([5.0], [0.0]), ([5.0, 6.0], None)):
         given = tf.constant(value)

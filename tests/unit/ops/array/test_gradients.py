@@ -1,4 +1,4 @@
-"""Gradients of array ops: finite differences, eagerly and traced with shapes that are not known."""
+"""Gradients of array ops: finite differences, eagerly and traced with unknown shapes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(7)
 
 
 def _numbers(*shape: int) -> np.ndarray[Any, Any]:
-    # Distinct values, far from each other: no kinks.
+    # Distinct, well separated values: no kinks.
     count = int(np.prod(shape))
     return (RNG.permutation(count) - count / 2 + RNG.uniform(-0.2, 0.2, count)).reshape(shape)
 

@@ -112,7 +112,7 @@ def test_reshape_of_nothing() -> None:
     assert array.reshape(tf.zeros([0, 3]), [-1, 3]).shape == [0, 3]
     assert array.reshape(tf.zeros([1]), []).shape == []
     assert array.reshape(tf.zeros([0]), [0, 5]).shape == [0, 5]
-    # As in TensorFlow, -1 is what sizes that are not 0 leave for it.
+    # As in TensorFlow, -1 is computed from the sizes that are not 0.
     assert array.reshape(tf.zeros([0]), [0, -1]).shape == [0, 1]
     assert array.reshape(tf.zeros([0, 6]), [0, -1, 3]).shape == [0, 2, 3]
 
@@ -450,7 +450,7 @@ def test_scatter_nd_adds_texts_and_truth() -> None:
 
 @pytest.mark.parametrize("op", ["InplaceUpdate", "InplaceAdd", "InplaceSub"])
 def test_an_array_without_elements_stays_as_it_is_whatever_is_put_into_it(op: str) -> None:
-    # As TensorFlow 2.21, of numbers and others.
+    # As in TensorFlow 2.21, for numbers and other dtypes.
     for x, v in (
         (np.zeros((0, 2), np.float32), np.ones((1, 2), np.float32)),
         (np.zeros(0, bool),) * 2,

@@ -1,4 +1,4 @@
-"""Moving averages against the recurrence they are defined by."""
+"""Moving averages against their defining recurrence."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_it_moves_in_a_function_and_is_in_checkpoints(tmp_path: Path) -> None:
 
     step()
     step()
-    # The shadow begins at the value of the moment of tracing, as TensorFlow's does.
+    # The shadow starts at the value at the time of tracing, as in TensorFlow.
     np.testing.assert_allclose(average.average(variable).numpy(), [2.25, 3.25])
     assert average.average_name(variable) == "w/ExponentialMovingAverage"
     assert average.variables_to_restore() == {"w/ExponentialMovingAverage": variable}

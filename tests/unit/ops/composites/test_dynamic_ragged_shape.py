@@ -1,4 +1,4 @@
-"""Shapes of ragged tensors: what the oracle's programs do not ask, and what tracing adds."""
+"""Shapes of ragged tensors: calls that the oracle's programs lack, and tracing."""
 
 import numpy as np
 import pytest

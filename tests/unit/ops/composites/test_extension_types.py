@@ -1,4 +1,4 @@
-"""Extension types: values and specs of annotated fields, and functions called for them."""
+"""Extension types: values and specs of annotated fields, and dispatch to functions for them."""
 
 # ruff: noqa: ARG001 (parameters must be those of the function that is stood for)
 

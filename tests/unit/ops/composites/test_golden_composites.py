@@ -1,4 +1,4 @@
-"""Ragged and sparse tensors give what TensorFlow gives, outside of functions and inside."""
+"""Ragged and sparse tensors give TensorFlow's results, outside functions and inside."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def ragged(rows: Any, rank: int = 1) -> Any:
 
 
 def both(function: Any, *xs: Any) -> Any:
-    """The result outside of a function, after a look that it is the same inside."""
+    """The result outside a function, after a check that it is equal inside."""
     plain, traced = function(*xs), tf.function(function)(*xs)
     for a, b in zip(
         tf.nest.flatten(plain, expand_composites=True),
@@ -174,7 +174,7 @@ def test_a_size_below_minus_one_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", [tf.float32, tf.float64, tf.int64, tf.int32])
 def test_a_number_in_front_takes_the_dtype_of_the_ragged_tensor(kind: Any) -> None:
-    # The values are those of Python, the dtype that of the ragged tensor.
+    # The values are Python's, the dtype is that of the ragged tensor.
     rows = [[1, 2], [], [3]]
     x = tf.ragged.constant(rows, dtype=kind)
     for function in (

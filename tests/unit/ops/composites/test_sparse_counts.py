@@ -27,12 +27,12 @@ def test_counts_of_ragged_rows_are_those_of_each_row(rows: list[list[int]]) -> N
     np.testing.assert_array_equal(tf.math.bincount(ragged, axis=-1), wanted)
     np.testing.assert_array_equal(tf.math.bincount(ragged), wanted.sum(axis=0))
     found = tf.sparse.to_dense(tf.sparse.bincount(ragged, axis=-1))
-    # An empty table of counts still has the column of 0.
+    # An empty table of counts still has the column for 0.
     np.testing.assert_array_equal(found, wanted if width else np.zeros((len(rows), 1)))
 
 
 def test_counts_of_a_sparse_vector_without_places() -> None:
-    # TensorFlow 2.21 gives a table of one place.
+    # TensorFlow 2.21 returns a table with one entry.
     x = tf.sparse.SparseTensor(np.zeros((0, 1), np.int64), np.zeros(0, np.int64), [0])
     found = tf.sparse.bincount(x, axis=-1)
     assert found.indices.shape.as_list() == [0, 1]
@@ -53,7 +53,7 @@ def test_counts_of_sparse_rows_are_those_of_what_is_there(
     wanted = wanted.sum(axis=0) if flat else wanted
     axis = 0 if flat else -1
     found = tf.math.bincount(x, weights=weights, axis=axis)
-    np.testing.assert_allclose(found, wanted, atol=1e-5)  # sums of a few float32
+    np.testing.assert_allclose(found, wanted, atol=1e-5)  # sums of a few float32 numbers
     listed = tf.sparse.bincount(x, weights=weights, axis=axis)
     np.testing.assert_allclose(tf.sparse.to_dense(listed), wanted, atol=1e-5)
 

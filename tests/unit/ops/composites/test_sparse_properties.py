@@ -20,7 +20,7 @@ MATRICES = hnp.arrays(
 
 
 def same(function: Any, wanted: Array, *xs: Any) -> None:
-    """The result, sparse or not, outside of a function and inside."""
+    """The result, sparse or not, outside a function and inside."""
     for call in (function, tf.function(function)):
         found = call(*xs)
         if isinstance(found, tf.SparseTensor):

@@ -1,4 +1,4 @@
-"""TensorArray and the lists beneath: eager = traced, lists are values, gradients flow."""
+"""TensorArray and the underlying lists: eager = traced, lists are values, with gradients."""
 
 from __future__ import annotations
 

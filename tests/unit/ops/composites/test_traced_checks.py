@@ -1,4 +1,4 @@
-"""What ragged arguments must agree in is refused inside of functions as it is outside."""
+"""Mismatches of ragged arguments are refused inside functions as outside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPECS = {
 
 
 def outcome(function: Callable[..., Any], *xs: Any) -> Any:
-    """Rows and values as lists, or the word that it was refused."""
+    """Rows and values as lists, or a text if it was refused."""
     try:
         found = function(*xs)
     except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, ValueError, IndexError):
@@ -33,7 +33,7 @@ def outcome(function: Callable[..., Any], *xs: Any) -> Any:
 
 
 def compare(function: Callable[..., Any], specs: str, *xs: Any) -> None:
-    """Eager, traced for these sizes, and traced for any sizes: all alike."""
+    """Check that eager, traced for these sizes, and traced for any sizes agree."""
     wanted = outcome(function, *xs)
     assert outcome(tf.function(function), *xs) == wanted
     signature = [SPECS[name] for name in specs.split()]

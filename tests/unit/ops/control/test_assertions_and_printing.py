@@ -1,4 +1,4 @@
-"""Assertions of `debugging` and print: now when values are known, else when the graph runs."""
+"""Assertions of `debugging` and print: immediately if values are known, else in the graph's run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pipelines that a graph holds as nodes: what they refuse, who ends them, how many elements come.
+"""Pipelines as nodes of a graph: refusals, cancellation, cardinalities.
 
-What they give stands beside TensorFlow's own answers, in tests/golden/version2 and v1_models.
+tests/golden/version2 and v1_models compare their elements with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def test_shuffling_keeps_every_element_and_its_seed_repeats_it(
     passes = [listed(one), listed(one)]
     assert passes == [listed(other), listed(other)]
     assert all(sorted(each) == list(range(stop)) for each in passes)
-    # An element comes at most `buffer` - 1 places early.
+    # An element comes at most `buffer` - 1 positions early.
     assert all(n < place + buffer for each in passes for place, n in enumerate(each))
 
 
@@ -164,7 +164,7 @@ def test_what_has_no_end_says_so_and_nothing_repeated_ends() -> None:
 
 
 def test_a_cancelled_run_ends_a_pipeline_that_gives_nothing() -> None:
-    """Without elements nobody would look otherwise."""
+    """Without elements the request would otherwise not be noticed."""
     endless = raw.RepeatDataset(input_dataset=numbers(2), count=whole(-1), **KINDS)
     late = raw.SkipDataset(input_dataset=endless, count=whole(2**62), **KINDS)
     context = RunContext()
@@ -177,7 +177,7 @@ def test_a_cancelled_run_ends_a_pipeline_that_gives_nothing() -> None:
 
 def test_what_a_pipeline_holds_counts_as_memory_of_the_run() -> None:
     endless = raw.RepeatDataset(input_dataset=numbers(2), count=whole(-1), **KINDS)
-    # Where the last number is asked for decides who says it.
+    # The position of the last request decides which part reports it.
     with pytest.raises(ResourceExhaustedError), bounded(64 << 20):
         next(behind(batched(endless, 2**40)).element_arrays(Turn()))
 

@@ -1,6 +1,6 @@
-"""Ops of datasets that few graphs hold: what they give, by their definition, and what they refuse.
+"""Rare dataset ops: elements by their definition, and refusals.
 
-Those that TensorFlow writes today are compared with its answers in tests/golden/version2.
+Those that TensorFlow still writes are compared with its results in tests/golden/version2.
 """
 
 from __future__ import annotations

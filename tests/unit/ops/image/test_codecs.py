@@ -1,4 +1,4 @@
-"""Picture files: what is written is read again, and what is wrong is told."""
+"""Image files: round trips, and errors."""
 
 import importlib
 
@@ -175,5 +175,5 @@ def test_an_op_refuses_files_of_other_kinds() -> None:
 def test_16_bits_of_8_are_those_of_the_kind() -> None:
     picture = np.full((1, 2, 3), 255, np.uint8)
     assert np.unique(tf.image.decode_image(png(picture), dtype=tf.uint16)).tolist() == [65535]
-    # As TensorFlow widens kinds that have no 16 bits.
+    # As in TensorFlow, which widens formats without 16 bits.
     assert np.unique(tf.image.decode_image(bmp(picture), dtype=tf.uint16)).tolist() == [65280]

@@ -1,4 +1,4 @@
-"""Image ops: values worked out by hand or from TensorFlow's tests, and gradients by differences."""
+"""Image ops: values computed by hand or from TensorFlow's tests, and finite differences."""
 
 from typing import Any
 

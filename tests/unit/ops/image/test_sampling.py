@@ -1,4 +1,4 @@
-"""Parts of pictures drawn by chance."""
+"""Random crops of images."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_a_part_keeps_to_its_ranges_and_covers_enough(
     corners = np.array([y / height, x / width, (y + tall) / height, (x + wide) / width])
     np.testing.assert_allclose(part.numpy()[0, 0], corners, rtol=1e-6)
     if (tall, wide) == (height, width):
-        return  # no part was found
+        return  # no crop was found
     assert 0.25 <= tall * wide / (height * width) <= 0.75
-    # Sides are whole numbers, so the ratio is kept within a pixel.
+    # Sides are integers, so the aspect ratio is kept within a pixel.
     assert 0.5 * (tall - 1) - 1 <= wide <= 2.0 * (tall + 1) + 1
     sides = np.array([height, width, height, width], np.float32)
     a, b, c, d = (box.reshape(4) * sides).astype(int).tolist()
@@ -85,7 +85,7 @@ def test_a_seeded_op_goes_on_in_its_stream_and_starts_anew() -> None:
 
 @given(share=st.sampled_from([0.25, 0.5, 1.0]), seed=st.integers(1, 99))
 def test_both_seeded_ops_draw_the_same_part(share: float, seed: int) -> None:
-    # What the first takes as an attribute is an input of the second.
+    # An attribute of the first op is an input of the second.
     given_ = {"image_size": [40, 60, 3], "bounding_boxes": [[[0.25, 0.25, 0.75, 0.75]]]}
     first = tf.raw_ops.SampleDistortedBoundingBox(
         **given_, seed=seed, seed2=7, min_object_covered=share

@@ -1,4 +1,4 @@
-"""Example messages: many at once give what protobuf gives one by one."""
+"""Example messages: a batch gives the same as protobuf one by one."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ SIZES = st.sampled_from([0, 1, 5, 90, 100, 110, 120, 128, 300, 16_300, 16_384, 2
 
 @st.composite
 def mixed_rows(draw: st.DrawFn) -> dict[str, Any]:
-    """Rows whose features come and go, in any order, with values of any size."""
+    """Rows with optional features, in any order, with values of any size."""
     row: dict[str, Any] = {}
     for key in draw(st.permutations(["a", "long" * 20, "n", "m", "f", "extra"])):
         if draw(st.integers(0, 5)) == 0:
@@ -159,7 +159,7 @@ def test_records_written_alike_are_read_side_by_side(size: int) -> None:
 
 def test_unusual_writing_is_left_to_protobuf() -> None:
     packed = example(x=[1, 2])
-    inner = b"\x1a\x04\x08\x01\x08\x02"  # the same values, not packed
+    inner = b"\x1a\x04\x08\x01\x08\x02"  # the same values, unpacked
     entry = b"\x0a\x01x\x12" + bytes([len(inner)]) + inner
     loose = b"\x0a" + bytes([len(entry) + 2]) + b"\x0a" + bytes([len(entry)]) + entry
     unknown = packed + b"\x7a\x01z"

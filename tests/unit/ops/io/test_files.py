@@ -1,4 +1,4 @@
-"""Files, raw bytes, tensors as bytes, CSV."""
+"""Files, raw bytes, serialised tensors, CSV."""
 
 from pathlib import Path
 from typing import Any

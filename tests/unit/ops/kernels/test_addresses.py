@@ -1,4 +1,4 @@
-"""Addresses of arrays of any kind are what NumPy says they are."""
+"""Addresses of arrays of any kind are those that NumPy reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products outside of plans: BLAS keeps its threads until they lose a time slice."""
+"""Products outside plans: BLAS keeps its threads until they lose a time slice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = np.full((128, 64), 2.0, np.float32)
 
 
 class Clock:
-    """Seconds that pass when a product runs."""
+    """A fake clock, which advances when a product runs."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -53,7 +53,7 @@ def test_a_product_that_lost_a_time_slice_puts_blas_on_one_thread_for_a_while(cl
 
 def test_a_large_product_may_take_its_time(clock: Clock) -> None:
     clock.product_s = 0.2
-    large = np.ones((1024, 1024), np.float32)  # 2**30 multiplications: 0.27 s of a slow core
+    large = np.ones((1024, 1024), np.float32)  # 2**30 multiplications: 0.27 s on a slow core
     blas.matmul(large, large)
     blas.matmul(large, large)
     assert clock.alone == [False, False]
@@ -66,7 +66,7 @@ def test_small_products_are_not_watched(clock: Clock) -> None:
 
 
 def test_plans_of_all_threads_put_blas_on_one_thread_and_the_last_gives_it_back() -> None:
-    """Also where another thread was the first to set a number, and still lives."""
+    """Also if another thread, which still lives, was the first to set a number."""
     found = blas_threads.libraries()
     assert found
     before = [library.get() for library in found]

@@ -1,4 +1,4 @@
-"""Einstein sums of two arrays, beside NumPy's in float64."""
+"""Einstein sums of two arrays, against NumPy's in float64."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from pinnace.ops.kernels import contraction
 
 @st.composite
 def equations(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """An equation of two inputs, and their shapes: batch, shared, and axes of one input alone."""
+    """An equation of two inputs, and their shapes: batch axes, contracted axes, and free axes."""
     kinds = draw(st.lists(st.sampled_from("bslr"), min_size=1, max_size=5))
     labels = "abcdefg"[: len(kinds)]
     sizes = dict(zip(labels, draw(st.tuples(*[st.integers(0, 4)] * len(labels))), strict=True))
@@ -21,7 +21,7 @@ def equations(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
         )
 
     xs, ys, output = some("bsl"), some("bsr"), some("blr")
-    if draw(st.booleans()):  # sometimes one that is summed alone
+    if draw(st.booleans()):  # sometimes an axis of one input that is summed
         xs = [*xs, "z"]
         sizes["z"] = 2
     text = f"{''.join(xs)},{''.join(ys)}->{''.join(output)}"
@@ -35,7 +35,7 @@ def test_drawn_equations(
     text, *shapes = drawn
     random = np.random.default_rng(len(text))
     x, y = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
-    if is_turned and x.ndim:  # memory the other way round; a scalar would become a vector
+    if is_turned and x.ndim:  # reversed memory order; a scalar would become a vector
         x = np.asfortranarray(x)
     wanted = np.einsum(text, x.astype(np.float64), y.astype(np.float64))
     out = None

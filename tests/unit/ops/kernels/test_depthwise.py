@@ -50,7 +50,7 @@ def test_float16_is_summed_in_float32() -> None:
         x, np.ones((40, 40, 1, 1), np.float16), (1, 1), ((0, 0), (0, 0)), (1, 1)
     )
     assert y.dtype == np.float16
-    assert y.item() == 3200  # one by one in float16 it would stop growing at 4096 / 2
+    assert y.item() == 3200  # a sequential float16 sum would stop growing at 4096 / 2
 
 
 def test_shapes_that_do_not_fit_say_so() -> None:

@@ -1,7 +1,7 @@
-"""Steps of optimizers in one pass: NumPy's numbers, whoever has the old ones and whoever helps.
+"""Optimizer steps in one pass: NumPy's results, with readers of the old values and with helpers.
 
-Machine code multiplies and adds in one rounding where NumPy takes two. Each of a step's roundings
-is of 6e-8, and there are a dozen; where terms cancel, of the largest number that took part.
+Machine code multiplies and adds with one rounding where NumPy needs two. Each of a step's dozen
+roundings is 6e-8; if terms cancel, relative to the largest number involved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RULES = ("adam", "nesterov adam", "momentum", "nesterov momentum", "descent")
 SLOTS = {"adam": 2, "nesterov adam": 2, "momentum": 1, "nesterov momentum": 1, "descent": 0}
 RATE, BETA1, BETA2, EPSILON, MOMENTUM = (np.float32(x) for x in (0.125, 0.9, 0.99, 1e-7, 0.9))
-# What a number may be: any, none, out of range, and denormal itself or by its square.
+# Kinds of numbers: normal, NaN, out of range, denormal, or with a denormal square.
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-42, 1e-21, -1e-21, 3e38, 1.2e-38)
 
 
@@ -39,7 +39,7 @@ def _machine_code() -> Iterator[None]:
 
 
 def _drawn(shape: Sequence[int], seed: int, special: float) -> np.ndarray:
-    """Numbers, of which a part is special."""
+    """Numbers, some of them special."""
     random = np.random.default_rng(seed)
     numbers = random.standard_normal(shape).astype(np.float32)
     chosen = random.choice(np.array(SPECIAL, np.float32), shape)
@@ -103,7 +103,7 @@ def _formula(rule: str, values: Sequence[np.ndarray], grad: np.ndarray) -> list[
 def _stepped(
     rule: str, values: Sequence[np.ndarray], grads: Sequence[np.ndarray], keep: Sequence[bool] = ()
 ) -> list[np.ndarray]:
-    """The values after some steps; of some variables somebody has the old one meanwhile."""
+    """The values after some steps; the old values of some variables are held meanwhile."""
     variables = [Variable(one) for one in values]
     for grad in grads:
         kept = [
@@ -153,8 +153,8 @@ def test_a_step_is_numpys_for_numbers_of_all_kinds(
         with monkeypatch.context() as patch:
             patch.setattr(descents, "step", lambda *_: False)
             wanted = _stepped(rule, values, grads)
-        # Whether denormals count as zeros is the caller's business, the same on both sides; the
-        # products that are rounded once here may be on the other side of the smallest one.
+        # The caller decides whether denormals count as zeros, equally on both sides; products with
+        # a single rounding here may be on the other side of the smallest normal number.
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-6, atol=4e-6, equal_nan=True)
 
@@ -188,7 +188,7 @@ def test_a_step_gives_the_same_bits_whoever_helps(
     for threads in (1, 2, 3, 5):
         monkeypatch.setattr(team, "_opened", threads)
         monkeypatch.setattr(team._helpers, "rest_until", 0.0)
-        mode = denormals.begin()  # helpers flush them, and so does a plan
+        mode = denormals.begin()  # helpers flush denormals, and so does a plan
         try:
             found.append(_stepped(rule, values, grads, [keep] * len(values)))
         finally:
@@ -223,7 +223,7 @@ def test_a_slot_may_be_the_variable_and_the_gradient_its_value() -> None:
             grad = first.read_value() if is_one else tf.constant(value)
             _apply(rule, [first, *others], grad)
             found.append([first, *others])
-        # The slot that was written last is what the one variable has.
+        # The only variable has the slot that was written last.
         np.testing.assert_array_equal(found[0][0].numpy(), found[1][-1].numpy())
 
 
@@ -247,7 +247,7 @@ def test_a_step_that_fails_leaves_the_values(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _panels_used(call: Callable[[], Any]) -> np.ndarray:
-    """What a function gives that has been called often enough for its weights to be packed."""
+    """The results of a function after enough calls for its weights to be packed."""
     for _ in range(8):
         found = call()
     return np.array(found)

@@ -1,4 +1,4 @@
-"""Convolution, pooling and batch norm against what TensorFlow computed."""
+"""Convolution, pooling and batch norm against TensorFlow's results."""
 
 import json
 from typing import Any

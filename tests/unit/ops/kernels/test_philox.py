@@ -1,4 +1,4 @@
-"""Philox against the published vectors, and its distributions against what TensorFlow drew."""
+"""Philox against the published vectors, and its distributions against TensorFlow's numbers."""
 
 import json
 import math
@@ -41,7 +41,7 @@ def cases(file: str) -> list[dict[str, Any]]:
         ),
     ],
 )
-@pytest.mark.parametrize("count", [4, 400])  # the way of few blocks and that of many
+@pytest.mark.parametrize("count", [4, 400])  # the methods for few blocks and for many
 def test_published_vectors(key: str, counter: str, expected: str, count: int) -> None:
     start = KeyCounter(_number(key), _number(counter))
     assert words(start, count)[:4].tolist() == [int(word, 16) for word in expected.split()]
@@ -140,7 +140,7 @@ def test_stateful_ops_draw_tensorflows_numbers_run_after_run(case: dict[str, Any
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_moments_are_those_of_the_distribution(name: str, dtype: str) -> None:
     drawn = getattr(philox, name)(KeyCounter(3, 9), (40, 5000), DTYPES[dtype]).astype(np.float64)
-    # Variance of a normal cut off at 2: 1 - 2 * 2 * pdf(2) / (cdf(2) - cdf(-2)).
+    # Variance of a normal truncated at 2: 1 - 2 * 2 * pdf(2) / (cdf(2) - cdf(-2)).
     cut = 1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.sqrt(2))
     mean, variance = {"uniform": (0.5, 1 / 12), "normal": (0, 1), "truncated_normal": (0, cut)}[
         name

@@ -1,4 +1,4 @@
-"""Pieces of work that machine code shares: what NumPy finds, whoever does them."""
+"""Pieces of work that machine code shares: NumPy's results, whichever thread computes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, scope="module")
 def two() -> Iterator[None]:
-    """A team of two whom other processes do not disturb, and the kernel that makes calls."""
+    """A team of two that other processes do not disturb, and the kernel that makes calls."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.settings, "tier", "compiled")
         patch.setattr(team, "_MOST", 2)
@@ -37,7 +37,7 @@ def two() -> Iterator[None]:
 
 
 def laid_out(draw: st.DrawFn, shape: tuple[int, ...]) -> Array:
-    """Normal numbers; by rows, by columns, or a part of a larger array."""
+    """Normal numbers in row-major or column-major order, or as a slice of a larger array."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     kind = draw(st.sampled_from(["rows", "columns", "part"]))
     if kind == "columns":
@@ -50,7 +50,7 @@ def laid_out(draw: st.DrawFn, shape: tuple[int, ...]) -> Array:
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[Array, Array]:
-    """Two matrices, or batches of them that are broadcast."""
+    """Two matrices, or broadcast batches of them."""
     sizes = st.one_of(st.just(1), st.integers(1, 70))
     rows, inner, columns = (draw(sizes) for _ in range(3))
     batch = draw(st.lists(st.integers(1, 4), max_size=3))
@@ -72,7 +72,7 @@ def test_products_are_those_of_double_precision(pair: tuple[Array, Array], into:
         assert out is None or np.isnan(out).all()
         return
     assert out is None or found is out
-    # Sums of at most 70 products of float32, each off by half an ulp or so.
+    # Sums of at most 70 float32 products, each with an error of about half an ulp.
     bound = 1e-5 * np.matmul(np.abs(a).astype("d"), np.abs(b).astype("d"))
     assert (np.abs(found - wanted) <= bound + 1e-30).all()
 
@@ -99,7 +99,7 @@ def test_other_numbers_are_left_to_numpy() -> None:
 
 
 def test_a_helper_takes_part_and_sleeps_again() -> None:
-    """The job says how many pieces were the caller's."""
+    """The job records how many pieces were the caller's."""
     random = np.random.default_rng(0)
     a, b = (random.normal(size=(256, 256)).astype("f") for _ in range(2))
     alone = np.matmul(a.astype("d"), b)
@@ -146,13 +146,13 @@ def test_callers_at_once_do_not_mix() -> None:
 
 
 def test_work_of_python_and_of_machine_code_in_turn() -> None:
-    """A helper that waits in machine code comes when Python's work needs two."""
+    """A helper that waits in machine code joins when Python's work needs two threads."""
     a = np.ones((64, 64), "f")
     for _ in range(20):
         for _ in range(10):
             assert products.offered(a, a, None, team.WORTH_PRODUCTS) is not None
         wait = threading.Barrier(2, timeout=30).wait
-        team.share(2, lambda _, wait=wait: wait() and None, threads=2)  # one would wait for ever
+        team.share(2, lambda _, wait=wait: wait() and None, threads=2)  # one would wait forever
 
 
 def test_large_products_of_plans_are_offered() -> None:

@@ -1,4 +1,4 @@
-"""Primitive polynomials, against their tables and their number."""
+"""Primitive polynomials, against published tables and counts."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Memory is used again only when nobody sees what was in it."""
+"""Memory is reused only when no reader sees its old contents."""
 
 from __future__ import annotations
 

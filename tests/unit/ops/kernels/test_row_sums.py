@@ -1,4 +1,4 @@
-"""Sums over rows, beside sums in float64."""
+"""Sums over rows, against sums in float64."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_what_has_no_bounds_stays_in_its_column(numbers: int, rows: int, bad: fl
 
 
 def test_a_sum_of_many_short_rows_loses_little() -> None:
-    """In plain order a total of 2^21 ones and a bit stops at 2^24 eighths."""
+    """In sequential order a total of 2^21 ones and a bit stops at 2^24 eighths."""
     x = np.full((1 << 21, 4), 1.125, np.float32)
     np.testing.assert_array_equal(sum_rows(x), np.float32(1.125 * (1 << 21)))
 
@@ -46,5 +46,5 @@ def test_a_sum_of_many_short_rows_loses_little() -> None:
 def test_sums_over_the_first_axes(axes: int | list[int], keepdims: bool) -> None:
     x = np.random.default_rng(1).integers(-9, 9, (90, 100, 2, 5)).astype(np.float32)
     found = tf.reduce_sum(x, axes, keepdims=keepdims)
-    wanted = x.sum(tuple(np.atleast_1d(axes)), keepdims=keepdims)  # whole numbers: exact
+    wanted = x.sum(tuple(np.atleast_1d(axes)), keepdims=keepdims)  # integers: exact
     np.testing.assert_array_equal(found, wanted)

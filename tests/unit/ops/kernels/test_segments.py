@@ -75,7 +75,7 @@ def test_ids_of_any_rank_take_the_leading_axes() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "low", "high"),
-    [  # what TensorFlow 2.21 gives for empty segments
+    [  # TensorFlow 2.21's results for empty segments
         (np.float16, -65504, 65504),
         (ml_dtypes.bfloat16, -3.3895314e38, 3.3895314e38),
         (np.float32, -3.4028235e38, 3.4028235e38),

@@ -82,7 +82,7 @@ def test_unique_keeps_the_order_of_appearance(items: list[int], dtype: Any) -> N
 def test_unique_of_strings_and_of_nan() -> None:
     y, idx, counts = unique(np.array([b"b", b"a", b"b"], object))
     assert (y.tolist(), idx.tolist(), counts.tolist()) == ([b"b", b"a"], [0, 1, 0], [2, 1])
-    # TensorFlow 2.21: each NaN is another, -0 is 0.
+    # TensorFlow 2.21: all NaNs are distinct, -0 equals 0.
     y, idx, _ = unique(np.array([1, np.nan, np.nan, 1, -0.0, 0.0], np.float32))
     np.testing.assert_array_equal(y, np.array([1, np.nan, np.nan, 0], np.float32))
     assert idx.tolist() == [0, 1, 2, 0, 3, 3]

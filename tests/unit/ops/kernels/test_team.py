@@ -1,4 +1,4 @@
-"""Threads that share work: every piece once, errors to the caller, products as NumPy's."""
+"""Threads that share work: every piece once, errors go to the caller, NumPy's products."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZES = st.integers(1, 40)
 
 @pytest.fixture(autouse=True, scope="module")
 def two() -> Iterator[None]:
-    """A team of two, however many cores there are, that finds every product large."""
+    """A team of two, whatever the number of cores, for which every product is large."""
     opened, worth = team._opened, team.WORTH_PRODUCTS
     team._opened, team.WORTH_PRODUCTS = 2, 1
     with pytest.MonkeyPatch.context() as patch:
@@ -48,7 +48,7 @@ def test_every_piece_is_done_once(pieces: int) -> None:
 def test_a_helper_takes_part() -> None:
     team._helpers.rest_until = 0.0
     both = threading.Barrier(2, timeout=30)
-    team.share(2, lambda _: both.wait() and None)  # would wait for ever on one thread
+    team.share(2, lambda _: both.wait() and None)  # would wait forever on one thread
 
 
 def test_helpers_that_keep_the_caller_waiting_are_left_alone() -> None:
@@ -216,6 +216,6 @@ def test_the_systems_answer_holds_for_a_while_and_for_as_many_helpers(
     load._cores = 1 << 20
     assert load.leaves_room(0)
     load._cores = 1
-    assert load.leaves_room(0)  # not looked at again
+    assert load.leaves_room(0)  # not checked again
     load._cores = 0
     assert not load.leaves_room(1)

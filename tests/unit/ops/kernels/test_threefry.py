@@ -23,6 +23,6 @@ def test_published_vectors(
 
 
 def test_any_part_of_a_stream_is_that_part() -> None:
-    start = 2**32 - 5  # the low word runs over
+    start = 2**32 - 5  # the low word overflows
     whole = words((3, 4), start, 41)
     np.testing.assert_array_equal(whole[14:], words((3, 4), start + 7, 27))

@@ -1,4 +1,4 @@
-"""Weights in panels, for kernels."""
+"""Weights packed into panels for kernels."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def _check(found: np.ndarray, matrix: np.ndarray) -> None:
 
 @pytest.mark.parametrize("outputs", [32, 250, 256])
 def test_filters_for_tiles_do_not_depend_on_their_neighbours(outputs: int) -> None:
-    """Of 256 channels, several threads write them; of fewer, one."""
+    """Several threads write those of 256 channels; one writes those of fewer."""
     filters = np.random.default_rng(1).standard_normal((3, 3, 256, outputs)).astype(np.float32)
     found = winograd.steady_filters(filters)
     for panel in range(len(found)):

@@ -1,4 +1,4 @@
-"""Factors multiply back; gradients through them are right whatever the signs; failures say why."""
+"""Factors multiply to the matrix; gradients do not depend on signs; failures say why."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ SHAPES = [(3, 3), (4, 2), (2, 4), (2, 3, 2)]
 
 
 def through_svd(x: Tensor, *, full: bool = False) -> Tensor:
-    """A function of u and v that their signs do not change."""
+    """A function of u and v that does not depend on their signs."""
     s, u, v = pinnace.linalg.svd(x, full_matrices=full)
     weights = pinnace.constant(np.arange(1.0, s.shape[-1] + 1))
     left = pinnace.matmul(u * weights, u, transpose_b=True)

@@ -1,4 +1,4 @@
-"""What TensorFlow does at kinks, with nothing, with wrong arguments and in 16 bits."""
+"""TensorFlow's behaviour at kinks, with empty tensors, invalid arguments and 16-bit floats."""
 
 import math
 from typing import Any
@@ -181,7 +181,7 @@ def test_the_slope_of_the_gamma_tail_near_nought_is_the_exponential_integral() -
     x = np.array([1e-30, 0.01, 1.0, 7.5, 42.5])
     for a in (1e-30, 1e-12):
         found = gamma_tails.igamma_slope(np.full(5, a), x)
-        # The next term is of a times its square's size.
+        # The next term has the size of a times its square.
         np.testing.assert_allclose(found, -special.exp1(x), rtol=1e-8, atol=1e-13)
 
 
@@ -217,7 +217,7 @@ def test_sums_over_any_axes_are_those_of_float64(
     axes = data.draw(st.sets(st.integers(0, len(shape) - 1)))
     x = np.random.default_rng(len(axes)).standard_normal(shape).astype(dtype)
     exact = x.sum(axis=tuple(axes), dtype=np.float64, keepdims=keep)
-    # Numbers that are added one after the other: each sum may be off by half an ulp of the terms.
+    # Numbers that are summed sequentially: each sum may have an error of half an ulp of the terms.
     count = x.size // exact.size
     bound = count * np.finfo(dtype).eps * np.abs(x).sum(axis=tuple(axes), keepdims=keep)
     found = pinnace.reduce_sum(x, sorted(axes, reverse=True), keepdims=keep).numpy()

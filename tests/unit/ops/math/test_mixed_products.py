@@ -1,4 +1,4 @@
-"""Products of bytes have sums in int32: traced, saved and as ONNX; wanted is NumPy's in int64."""
+"""Products of bytes with int32 sums: traced, saved and in ONNX, against NumPy in int64."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_everywhere(first: Any, second: Any, lead: Any, flip: str, tmp_path: Pat
 @pytest.mark.parametrize("wanted", ["int16", "int64", "float32", "int8"])
 @pytest.mark.parametrize("kind", ["int8", "uint8"])
 def test_sums_that_do_not_exist_are_refused(kind: str, wanted: str) -> None:
-    """Not cast from sums that have overflowed before."""
+    """The result is not cast from sums that have overflowed."""
     x = tf.constant(np.full((2, 2), 100), kind)
     with pytest.raises((InvalidArgumentError, TypeError), match=r"int8|Tout"):
         tf.matmul(x, x, output_type=wanted)

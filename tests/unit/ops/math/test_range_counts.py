@@ -1,4 +1,4 @@
-"""How many numbers a range has."""
+"""The number of elements of a range."""
 
 from __future__ import annotations
 

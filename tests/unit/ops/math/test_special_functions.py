@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 X = np.array([0.3, 1.0, 1.9, 2.1, 4.5, 7.9, 8.1, 14.0])
 
-# Its asymptotic series, with eˣ in two parts: whole it is infinite.
+# Its asymptotic series, with eˣ as two factors, since eˣ itself is infinite.
 EI_712 = np.exp(356.0) * (np.exp(356.0) / 712 * sum(math.factorial(k) / 712.0**k for k in range(8)))
 
 # Another formula for each second derivative, from SciPy's values and derivatives of any order.
@@ -47,7 +47,8 @@ SECOND: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", sorted(SECOND))
 def test_second_derivatives(name: str) -> None:
-    # At 1 the slope of spence is a value of its own there, as in TensorFlow: no second derivative.
+    # At 1 the derivative of spence is a special case, as in TensorFlow: there is no second
+    # derivative.
     points = X[X != 1] if name == "spence" else X
     x = tf.constant(points)
     with tf.GradientTape() as outer:
@@ -56,7 +57,7 @@ def test_second_derivatives(name: str) -> None:
             inner.watch(x)
             y = getattr(tf.math.special, name)(x)
         slope = inner.gradient(y, x)
-    # Differences of values of the size of the largest: a few units of its last place.
+    # Differences of values of the size of the largest: a few of its ulps.
     np.testing.assert_allclose(
         outer.gradient(slope, x), SECOND[name](points), rtol=1e-11, atol=1e-12
     )

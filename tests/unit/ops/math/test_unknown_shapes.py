@@ -1,4 +1,4 @@
-"""Gradients where only the run knows shapes are those where shapes are known."""
+"""Gradients with shapes unknown until the run equal those with known shapes."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pooling into cells of random sizes, windows that are spread, and distinct labels."""
+"""Pooling into cells of random sizes, dilated windows, and distinct labels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_gradients_of_cells_refuse_cells_beyond_the_picture() -> None:
 
 
 def test_nan_is_no_maximum_of_a_cell_and_one_that_begins_with_it_has_no_gradient() -> None:
-    # As TensorFlow 2.21 on CPU.
+    # As in TensorFlow 2.21 on CPU.
     nan, least = np.nan, np.finfo(np.float32).min
     for column, wanted, flows in (
         ([1, nan], 1, [1, 0]),
@@ -130,7 +130,8 @@ def test_spread_windows_are_dilated_ones(rates: Any, padding: str, known: bool) 
         for c in range(3)
     ]
     wanted = np.max(taps, axis=0)
-    # With rates of 1 the op pads itself, and its padding never wins; otherwise zeros do.
+    # With rates of 1 the op itself pads, and padding is never a maximum; otherwise zeros are
+    # padded.
     if rates == (1, 1) and padding == "SAME":
         wanted = np.asarray(pool(tf.constant(x), 2, "SAME"))
     np.testing.assert_array_equal(found, wanted)

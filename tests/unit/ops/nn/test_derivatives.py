@@ -1,4 +1,4 @@
-"""First and second derivatives of every differentiable function of `nn`, against differences."""
+"""First and second derivatives of every differentiable function of `nn`, by finite differences."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,13 +22,13 @@ STEP = 1e-5
 
 
 def drawn(*shape: int, seed: int = 0, away: float = 0.0) -> Array:
-    """Normal numbers, none nearer to 0 than `away`, no two nearer to each other than that."""
+    """Normal numbers, at least `away` from 0 and from each other."""
     x = np.random.default_rng(seed).standard_normal(shape)
     return x + np.sign(x) * away
 
 
 def spread(*shape: int) -> Array:
-    """Numbers that are all different by more than a step, so that maxima do not change places."""
+    """Numbers that differ by more than a step, so that maxima do not move."""
     count = int(np.prod(shape))
     return np.random.default_rng(7).permutation(count).reshape(shape) / count * 4 - 2
 
@@ -39,7 +39,7 @@ def probabilities(*shape: int) -> Array:
 
 
 def batch_norm(x: Any, scale: Any, offset: Any, *, training: bool) -> Any:
-    """In float64, which the op does not take, from the functions that it stands for."""
+    """Batch norm in float64, which the op does not support, from basic functions."""
     if training:
         mean, variance = nn.moments(x, [0, 1, 2])
     else:
@@ -171,7 +171,7 @@ every_case = pytest.mark.parametrize("name", CASES)
 
 
 def gradients(f: Callable[..., Any], xs: list[Any], dy: Array) -> list[Any]:
-    """Of the sum of dy * f(*xs)."""
+    """The gradients of the sum of dy * f(*xs)."""
     with GradientTape() as tape:
         tape.watch(xs)
         y = f(*xs)
@@ -205,7 +205,7 @@ def test_gradient_of_the_gradient_is_its_difference(name: str) -> None:
     weights = [drawn(*x.shape, seed=40 + i) for i, x in enumerate(xs)]
 
     def weighted(*inputs: Any) -> Any:
-        """One number, so that every gradient takes part."""
+        """A weighted sum, so that every gradient takes part."""
         found = gradients(f, list(inputs), dy)
         total = convert_to_tensor(0.0, "float64")
         for g, w in zip(found, weights, strict=True):
@@ -309,7 +309,7 @@ def test_the_maximum_of_a_volume_sends_its_gradient_to_every_tie_and_of_an_image
 
 @pytest.mark.parametrize(
     ("op", "expected"),
-    [  # TensorFlow 2.21, of gradients 1 and these features (outputs for Elu and Selu)
+    [  # TensorFlow 2.21, for gradients 1 and these features (outputs for Elu and Selu)
         ("ReluGrad", [0, 0, 1, 0, 0, 1, 1]),
         ("Relu6Grad", [0, 0, 0, 0, 0, 0, 1]),
         ("LeakyReluGrad", [0.2, 0.2, 1, 0.2, 0.2, 1, 1]),

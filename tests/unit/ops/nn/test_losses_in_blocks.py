@@ -1,4 +1,4 @@
-"""Losses of many classes go block by block, in several threads: the same as of each row."""
+"""Losses of many classes, computed in blocks by several threads, equal those of each row."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_blocks_of_logits(
     loss, slopes = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=logits, labels=labels)
     np.testing.assert_array_equal(logits, given)
     exact = special.log_softmax(logits.astype(np.float64), axis=1)
-    # exp and log are within an ulp or two; logits of about 30 are rounded to 2e-6.
+    # exp and log are within one or two ulps; logits of about 30 are rounded to 2e-6.
     wanted = -exact[np.arange(rows), labels]
     np.testing.assert_allclose(loss.numpy(), wanted, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(slopes.numpy(), np.exp(exact) - np.eye(classes)[labels], atol=1e-5)

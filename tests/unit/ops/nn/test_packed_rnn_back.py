@@ -1,4 +1,4 @@
-"""The way back through CudnnRNN beside Keras' layers, which go step by step: same gradients."""
+"""Gradients of CudnnRNN equal those of Keras' layers, which run step by step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS, BATCH, INPUTS, UNITS = 5, 3, 4, 2
 
 
 def packed(layer: Any, mode: str) -> Any:
-    """Keras' weights in the order of the library: i, f, c, o stay, z, r, n become r, z, n."""
+    """Keras' weights in the library's order: i, f, c, o stay, z, r, n become r, z, n."""
     gates = 4 if mode == "lstm" else 3
     kernel, recurrent, bias = layer.cell.kernel, layer.cell.recurrent_kernel, layer.cell.bias
     order = range(4) if mode == "lstm" else (1, 0, 2)

@@ -245,7 +245,7 @@ def test_moments_are_numpys() -> None:
             np.testing.assert_allclose(mean.numpy(), x.mean(along, keepdims=keep))
             np.testing.assert_allclose(variance.numpy(), x.var(along, keepdims=keep))
     half = nn.moments((x * 100).astype(np.float16), [0, 1, 2])[1].numpy()
-    assert half.dtype == np.float16  # the squares would overflow in it
+    assert half.dtype == np.float16  # the squares would overflow
     np.testing.assert_allclose(half, (x * 100).var(), rtol=2e-3)
 
 

@@ -1,4 +1,4 @@
-"""Quantised with a range per entry of an axis."""
+"""Quantisation with a range for each entry of an axis."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import pinnace as tf
 @pytest.mark.parametrize("axis", [-1, -2])
 def test_a_negative_axis_counts_from_the_last(name: str, axis: int) -> None:
     x = np.array([[-1.0, 0.3, 0.555], [-2.0, 0.6, 1.11]], np.float32)
-    # One step of an entry is the 128th part of how far it reaches below 0, and the 127th above it.
+    # The step of an entry is 1/128 of its range below 0, or 1/127 of its range above it.
     low, high = (f(x, axis=1 - axis % 2, keepdims=True) for f in (np.min, np.max))
     step = np.maximum(-low / 128, high / 127)
     found = getattr(tf.quantization, name)(x, 0.0, 0.0, axis=axis)

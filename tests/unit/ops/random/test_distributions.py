@@ -1,4 +1,4 @@
-"""Gamma, Poisson and binomial numbers: TensorFlow's streams, and the moments they must have."""
+"""Gamma, Poisson and binomial numbers: TensorFlow's streams, and the expected moments."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_streams_go_on_as_those_of_tensorflow() -> None:
     for call in recorded["calls"]:
         gamma = tf.random.gamma([5], parameters, seed=call["seed"])
         poisson = tf.random.poisson([5], parameters, seed=call["seed"])
-        # The last steps are logarithms and powers of another library.
+        # The last steps are logarithms and powers from another library.
         np.testing.assert_allclose(gamma, call["gamma"], rtol=1e-6)
         np.testing.assert_array_equal(poisson, call["poisson"])
 

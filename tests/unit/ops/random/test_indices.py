@@ -1,4 +1,4 @@
-"""Places of a permutation; rows and letters by number; compressed strings."""
+"""Indices of a permutation; gathered rows and characters; compressed strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random ops: TensorFlow's numbers, where streams go on, seeds, generators, distributions."""
+"""Random ops: TensorFlow's numbers, continued streams, seeds, generators, distributions."""
 
 import json
 import math
@@ -45,7 +45,7 @@ def _no_seed() -> Any:
 
 
 def near(found: Array, expected: Any, dtype: str) -> None:
-    """Equal, but for the last place where NumPy's logarithm and sine took part."""
+    """Equal, except for the last digit if NumPy's logarithm and sine are involved."""
     tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-6}.get(dtype, 1e-12)
     np.testing.assert_allclose(
         found.astype(np.float64), np.array(expected, np.float64), rtol=tolerance, atol=tolerance

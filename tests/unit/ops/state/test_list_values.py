@@ -10,7 +10,7 @@ import pinnace as tf
 from pinnace.framework.shapes import Shape
 from pinnace.ops.state.list_values import TensorList, list_of_rows
 
-# What an element is in the model: its number, None where it was never set.
+# An element in the model: its number, or None if it was never set.
 Model = list[float | None]
 STEPS = ("set", "push", "pop", "extended", "shortened", "replaced", "repeated", "rows")
 
@@ -22,7 +22,7 @@ def _rows(first: int, count: int) -> np.ndarray:
 def _step(
     data: st.DataObject, kind: str, value: TensorList, model: Model, number: int
 ) -> tuple[TensorList, Model]:
-    """A step on a version and on its model; a list for a step that an empty one cannot take."""
+    """A step on a version and on its model; a list if an empty version cannot take the step."""
     length = len(model)
     count = data.draw(st.integers(0, 4))
     if kind == "push":

@@ -1,4 +1,4 @@
-"""Parts of variables, read and written: against NumPy, in order, never in somebody's array."""
+"""Slices of variables, read and written: against NumPy, in order, never in a shared array."""
 
 from typing import Any
 

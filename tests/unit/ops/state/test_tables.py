@@ -1,4 +1,4 @@
-"""Table ops: against a dictionary, what they refuse, which files they read."""
+"""Table ops: against a dictionary, refusals, and files."""
 
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ def test_a_dense_table_refuses_its_two_keys() -> None:
     for key, name in ((0, "empty_key"), (-1, "deleted_key")):
         with pytest.raises(InvalidArgumentError, match=f"{key} is the {name}"):
             execute(tables.LOOKUP_TABLE_INSERT, table, tensor([key], "int64"), tensor([1], "int64"))
-    # TensorFlow's checkpoints hold the keys of empty places.
+    # TensorFlow's checkpoints contain the keys of empty slots.
     execute(tables.LOOKUP_TABLE_IMPORT, table, tensor([0, 5], "int64"), tensor([1, 2], "int64"))
     assert find(table, tensor([5, 6], "int64"), np.int64(-1)) == [2, -1]
     assert execute(tables.LOOKUP_TABLE_SIZE, table).numpy() == 1
@@ -223,7 +223,7 @@ def test_a_shared_name_is_one_table_in_a_run() -> None:
         return tuple(execute(tables.LOOKUP_TABLE_SIZE, made(n)) for n in ("x", "y"))  # type: ignore[return-value]
 
     assert run()[1].numpy() == 0
-    # Nothing made eagerly is known by its name: it would never be given up.
+    # Resources created eagerly are not shared by name, since they would never be released.
     assert made("x")._array[()] is not made("x")._array[()]
 
 

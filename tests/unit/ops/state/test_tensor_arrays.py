@@ -1,7 +1,7 @@
-"""Arrays of tensors behind handles: what TensorFlow's own models do with them, and what is wrong.
+"""TensorArray handles: their uses in TensorFlow's own models, and errors.
 
-That they compute what TensorFlow does is in `tests/unit/saved_model/test_golden.py`
-(`v1_recurrent`, `v1_mapped`).
+`tests/unit/saved_model/test_golden.py` compares their results with TensorFlow's (`v1_recurrent`,
+`v1_mapped`).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Texts of a megabyte take time in proportion to their length, and give what they always did."""
+"""Texts of a megabyte take time proportional to their length, with the same results."""
 
 import sys
 from collections.abc import Callable
@@ -20,7 +20,7 @@ PYTHONS = ("utf-8", "utf-16-be", "utf-32-be", "ascii", "latin-1")
 
 
 def words_one_by_one(text: bytes, most: int) -> list[bytes]:
-    """What is between white space, letter by letter; TensorFlow's rule for what is left."""
+    """The words between white space, letter by letter; TensorFlow's rule for the rest."""
     parts: list[bytes] = []
     rest = text.lstrip(SPACE)
     while rest:
@@ -41,7 +41,7 @@ def test_words_are_those_between_white_space(text: bytes, most: int) -> None:
 def decoded_one_by_one(
     text: bytes, encoding: str, errors: str, controls: bool
 ) -> tuple[list[int], list[int]]:
-    """Each time one character, or what Python says is wrong at its place."""
+    """One character at a time, or Python's replacement of an invalid byte."""
     points, starts = [], []
     place = 0
     while place < len(text):
@@ -84,7 +84,7 @@ def test_decoding_at_once_is_decoding_one_by_one(
 
 
 class Copied(bytes):
-    """Bytes that count how much is copied out of them."""
+    """Bytes that count how many of them are copied."""
 
     copied = 0
 
@@ -114,7 +114,7 @@ def test_a_long_text_is_copied_a_few_times_and_not_once_for_each_part(name: str)
 
 
 def lines_run(call: Callable[[], Any]) -> int:
-    """Lines of Python that a call runs: work that no clock measures."""
+    """The number of Python lines that a call runs: work measured without a clock."""
     count = 0
 
     def trace(*_: Any) -> Any:
@@ -153,7 +153,7 @@ def test_a_long_text_is_cut_in_pieces_as_it_is_at_once(
 
 
 def test_parts_of_one_text_look_at_it_once() -> None:
-    # One text, many places: each place alone would count the text's characters anew.
+    # One text, many positions: each position alone would count the text's characters again.
     text = np.array("aß".encode() * 500, object)
     places = np.arange(400, dtype=np.int32)
 

@@ -50,7 +50,7 @@ def test_reduce_join() -> None:
 
 
 def test_substr_of_a_negative_length() -> None:
-    # Of bytes the rest; of letters nothing.
+    # For bytes the rest; for characters nothing.
     assert strings.substr("abcd", 1, -2).numpy() == b"bcd"
     assert strings.substr("abcd", -2, -1).numpy() == b"cd"
     assert strings.substr("äbcd", 1, -2, unit="UTF8_CHAR").numpy() == b""
@@ -131,7 +131,7 @@ def test_no_expression(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("text", "pattern", "rewrite", "expected"),
     [
-        # What TensorFlow 2.21 gives.
+        # Results of TensorFlow 2.21.
         (b"\xff-a\xc3", "", "-", b"-\xff---a-\xc3-"),
         ("ßa€".encode(), "", "-", "-ß-a-€-".encode()),
         (b"\xf5\x80\x80\x80", "", "-", b"-\xf5-\x80-\x80-\x80-"),
@@ -149,7 +149,7 @@ def test_empty_matches_and_bytes_that_are_no_text(
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a*)*b", r"(?:a+){1,9}$", r"\s+$"])
 def test_expressions_that_others_try_exponentially_often_end(pattern: str) -> None:
-    # By going back and trying again this takes longer than the universe has been there.
+    # With backtracking this would take longer than the age of the universe.
     text = b"a" * 40_000 + b" " * 40_000 + b"!"
     assert not bool(strings.regex_full_match(text, pattern))
     assert strings.regex_replace(text, pattern, "-").numpy() == text
@@ -171,7 +171,7 @@ SETS = st.one_of(
 def test_a_set_of_characters_is_replaced_as_by_a_group_of_it(
     items: list[bytes], pattern: str, rewrite: str
 ) -> None:
-    """One has a quick way of its own, the other goes from match to match."""
+    """One has a fast path, the other goes from match to match."""
     x = np.array([*items, b""], object)
     try:
         expected = _list(strings.regex_replace(x, f"({pattern})", rewrite))
@@ -415,7 +415,7 @@ def test_control_characters_are_those_below_the_space() -> None:
 
 
 def test_strict_transcoding_refuses_control_characters_and_strict_decoding_replaces_them() -> None:
-    # As TensorFlow's kernels do.
+    # As in TensorFlow's kernels.
     options: dict[str, Any] = {"errors": "strict", "replace_control_characters": True}
     for text in (b"a\x1fb", b"\x00"):
         with pytest.raises(tf.errors.InvalidArgumentError, match="a control character in"):
@@ -427,7 +427,7 @@ def test_strict_transcoding_refuses_control_characters_and_strict_decoding_repla
 
 @pytest.mark.parametrize(
     ("encoding", "controls", "none"),
-    [  # as TensorFlow 2.21, byte by byte
+    [  # as in TensorFlow 2.21, byte by byte
         ("windows-1250", "81 83 88 90 98", ""),
         ("windows-1251", "98", ""),
         ("windows-1252", "81 8d 8f 90 9d", ""),

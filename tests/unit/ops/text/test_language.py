@@ -1,4 +1,4 @@
-"""Measures, trees, states, words and sentences are those of TensorFlow Text: tests/golden/text."""
+"""Metrics, trees, states, words and sentences are those of TensorFlow Text: tests/golden/text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDED: dict[str, Any] = json.loads(gzip.decompress(golden("text/language.json
 
 
 def as_bytes(texts: list[str]) -> Any:
-    """Recorded are bytes as characters."""
+    """Recorded strings have one character for each byte."""
     return np.array([one.encode("latin-1") for one in texts], object)
 
 
@@ -53,7 +53,7 @@ def test_overlaps_are_those_of_tensorflow_text(case: dict[str, Any]) -> None:
 
 
 def test_the_longest_common_subsequence_of_long_texts() -> None:
-    """By the usual table."""
+    """By the usual dynamic programming."""
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 6, 150).tolist(), rng.integers(0, 6, 170).tolist()
     row = [0] * (len(second) + 1)
@@ -223,7 +223,7 @@ def test_words_that_are_none_are_refused() -> None:
 
 
 def test_a_model_that_tensorflow_text_saved_gives_the_same(tmp_path: Path) -> None:
-    """With the ops that TensorFlow Serving's own test asks for."""
+    """With the ops that TensorFlow Serving's own test requires."""
     with zipfile.ZipFile(golden("text/language.zip")) as archive:
         archive.extractall(tmp_path)
     signatures = tf.saved_model.load(str(tmp_path)).signatures

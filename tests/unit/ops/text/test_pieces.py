@@ -1,4 +1,4 @@
-"""Pieces of models of SentencePiece are those that TensorFlow Text gives: tests/golden/text."""
+"""Pieces of SentencePiece models are those of TensorFlow Text: tests/golden/text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDS = {"add_bos": False, "add_eos": False, "reverse": False}
 
 
 def as_bytes(texts: list[str]) -> Any:
-    """Recorded are bytes as characters."""
+    """Recorded strings have one character for each byte."""
     return np.array([one.encode("latin-1") for one in texts], object)
 
 
@@ -106,7 +106,7 @@ def test_the_best_cuts_are_those_of_tensorflow_text(name: str) -> None:
 
 
 def drawn(name: str, times: int, **more: Any) -> Counter[tuple[int, ...]]:
-    """How often each cut of one text is drawn."""
+    """How often each segmentation of one text is drawn."""
     texts = np.array([b"water of the place"] * times, object)
     values, splits, *_ = cut(handle_of(name), texts, **more)
     rows = itertools.pairwise(splits)
@@ -114,7 +114,7 @@ def drawn(name: str, times: int, **more: Any) -> Counter[tuple[int, ...]]:
 
 
 def test_cuts_are_drawn_by_their_scores() -> None:
-    """Of the best ones, and of all: by exp(alpha · score)."""
+    """Among the best ones, and among all: by exp(alpha · score)."""
     scores = [one.score for one in PieceModel.FromString(model_of("scores")).pieces]
     for count in (3, -1):
         found = drawn("scores", 6000, nbest_size=count, alpha=0.05)
@@ -188,7 +188,7 @@ def test_models_that_are_damaged_are_refused(
 
 
 def test_an_array_of_rules_that_leads_nowhere_changes_nothing() -> None:
-    """Of places outside of it, none is looked at."""
+    """Indices outside it are not followed."""
     for units in (b"\xff\xff\xff\x7f" * 2, b"\x00\x04\x00\x00" * 8, b"\xff" * 64):
         rules = len(units).to_bytes(4, "little") + units + b"x\0"
         handle = tf.raw_ops.SentencepieceOp(model=changed(precompiled_charsmap=rules))

@@ -1,4 +1,4 @@
-"""The ops of TensorFlow Text give what it gives: its answers stand in tests/golden/text."""
+"""The ops of TensorFlow Text give its results, which are in tests/golden/text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORDED: dict[str, Any] = json.loads(gzip.decompress(golden("text/text.json.gz"
 
 
 def as_bytes(texts: list[str]) -> Any:
-    """Recorded are bytes as characters."""
+    """Recorded strings have one character for each byte."""
     return np.array([one.encode("latin-1") for one in texts], object)
 
 
@@ -44,7 +44,7 @@ def test_texts_are_folded_as_by_tensorflow_text() -> None:
 
 
 def test_every_code_point_that_both_know_is_folded_alike() -> None:
-    # Python's tables may be of an earlier Unicode: what is not assigned there stays as it is.
+    # Python's tables may be of an earlier Unicode version: unassigned characters stay unchanged.
     codes = [
         code for code in range(1, 0x110000) if unicodedata.category(chr(code)) not in {"Cs", "Cn"}
     ]

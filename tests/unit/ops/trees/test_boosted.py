@@ -1,4 +1,4 @@
-"""Ensembles of trees give what walking them node by node gives, and refuse bytes that are none."""
+"""Ensembles of trees give the results of walking them node by node, and refuse invalid bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEATURES, COLUMNS = 3, 2
 
 @st.composite
 def trees(draw: st.DrawFn, logits: int) -> dict[str, Any]:
-    """A tree whose splits come before what they lead to."""
+    """A tree whose splits come before their children."""
     splits = draw(st.integers(0, 4))
     nodes: list[dict[str, Any]] = []
     open_ends, count = 1, 1
@@ -90,7 +90,7 @@ def test_logits_are_those_of_walking_every_tree(
     )
     lists = [one.tolist() for one in features]
     wanted = [walked(message, lists, row, logits) for row in range(batch)]
-    # Eighths of quarters: sums are exact.
+    # Multiples of 1/32: sums are exact.
     np.testing.assert_array_equal(found.numpy(), np.reshape(wanted, (batch, logits)))
 
 
@@ -102,7 +102,7 @@ def test_an_ensemble_is_given_back_as_it_was() -> None:
     assert (int(stamp), data.numpy()) == (3, message.SerializeToString())
     states = tf.raw_ops.BoostedTreesGetEnsembleStates(tree_ensemble_handle=handle)
     assert [one.numpy().tolist() for one in states] == [3, 1, 0, 5, [0, 0]]
-    # What was restored is not created once more.
+    # A restored ensemble is not created again.
     tf.raw_ops.BoostedTreesCreateEnsemble(
         tree_ensemble_handle=handle,
         stamp_token=tf.constant(9, tf.int64),

@@ -1,4 +1,4 @@
-"""Forests of simple conditions give the same bits by each of their kernels as row by row."""
+"""Each kernel for forests with simple conditions gives the same bits as row by row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pinnace.ops.trees.nodes import (
 )
 
 COLUMNS = 5
-# The categories of columns: fewer than a word has bits, as many, and several words.
+# Numbers of categories of columns: fewer than the bits of a word, as many, and several words.
 CUTS = [1, 5, 31, 32, 33, 100]
 
 
@@ -43,7 +43,7 @@ def grow(
     share: float,
     of_categories: float,
 ) -> None:
-    """A tree with so many leaves, the share of them in the negative child, in preorder."""
+    """A tree with this many leaves, this fraction of them in the negative child, in preorder."""
     if leaves == 1:
         rows.append([LEAF, 0, 0.0, False, len(rows), 0])
         return
@@ -52,7 +52,7 @@ def grow(
     if random.random() < of_categories:
         kind = MISSING_CATEGORY if random.random() < 0.1 else CONTAINS
         column = int(random.integers(len(CUTS)))
-        # Bits of its own among 10,000 random ones.
+        # Distinct bits among 10,000 random ones.
         rows.append([kind, column, 0.0, missing, 0, int(random.integers(9000))])
     else:
         kind = MISSING if random.random() < 0.1 else HIGHER
@@ -115,7 +115,7 @@ def forest_of(
 
 
 def numbers(rows: int, seed: int = 1) -> np.ndarray:
-    """Many are at a threshold; some are missing, infinite or a negative zero."""
+    """Numbers, many at a threshold; some missing, infinite or negative zeros."""
     random = np.random.default_rng(seed)
     x = random.choice([-2.0, -1.5, -0.0, 0.0, 0.5, 1.0, 3.0], (rows, COLUMNS)).astype(np.float32)
     for value in (np.nan, np.inf, -np.inf):
@@ -124,7 +124,7 @@ def numbers(rows: int, seed: int = 1) -> np.ndarray:
 
 
 def categories(rows: int, seed: int = 2) -> np.ndarray:
-    """Some are missing, others too high or low."""
+    """Categories, some missing, others out of range."""
     random = np.random.default_rng(seed)
     found = np.stack([random.integers(0, cut, rows) for cut in CUTS], axis=1)
     for value in (-1, -7, 31, 32, 1000, -(2**31), 2**31 - 1):
@@ -176,12 +176,12 @@ def predicted(forest: Forest, x: np.ndarray) -> np.ndarray:
 def check(forest: Forest, x: np.ndarray) -> None:
     wanted = expected(forest, x)
     np.testing.assert_array_equal(predicted(forest, x), wanted)
-    forest.__dict__["_words"] = None  # by descending
+    forest.__dict__["_words"] = None  # by walking the trees
     np.testing.assert_array_equal(predicted(forest, x), wanted)
     forest.__dict__["_steps"] = None  # by the kernel for any forest
     np.testing.assert_array_equal(predicted(forest, x), wanted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "made", lambda _: None)  # by NumPy, which may add in another order
+        patch.setattr(compiled, "made", lambda _: None)  # by NumPy, which may sum in another order
         np.testing.assert_allclose(predicted(forest, x), wanted, rtol=1e-6, atol=1e-6)
     del forest.__dict__["_words"], forest.__dict__["_steps"]
 
@@ -271,7 +271,7 @@ def test_columns_that_no_tree_asks_for() -> None:
     forest = forest_of([1, 2])
     wide = np.concatenate([numbers(40), numbers(40, 2)], axis=1)
     np.testing.assert_array_equal(predicted(forest, wide), expected(forest, wide))
-    # Of other layouts, as a transposition or a slice has.
+    # Other memory layouts, as of a transpose or a slice.
     turned = np.asfortranarray(wide)
     np.testing.assert_array_equal(predicted(forest, turned), expected(forest, wide))
     np.testing.assert_array_equal(predicted(forest, wide[::2]), expected(forest, wide[::2]))

@@ -1,4 +1,4 @@
-"""Forests of ydf give what walking them node by node gives, and refuse files that are none."""
+"""Forests of ydf give the results of walking them node by node, and refuse invalid files."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def specification() -> proto.DataSpecification:
 
 @st.composite
 def conditions(draw: st.DrawFn) -> dict[str, Any]:
-    """A condition of each kind, on the columns that can have it."""
+    """A condition of each kind, on the columns that support it."""
     numbers = st.integers(-4, 4).map(lambda k: k / 2)
     kind = draw(
         st.sampled_from(["higher", "true", "list", "bitmap", "bucket", "missing", "oblique"])
@@ -149,7 +149,7 @@ def model(**more: Any) -> proto.ForestModel:
 def files(
     head: Any, kind: str, header: Any, forest: list[list[Any]], **how: Any
 ) -> dict[str, bytes]:
-    """What ydf would write: nodes in two shards where they are compressed."""
+    """Files as ydf writes them: nodes in two shards if they are compressed."""
     nodes = [node for tree in forest for node in tree]
     found = {
         "header.pb": head.SerializeToString(),
@@ -168,7 +168,7 @@ BOOSTED = "gradient_boosted_trees"
 
 @st.composite
 def forests(draw: st.DrawFn) -> tuple[dict[str, bytes], list[list[Any]], str]:
-    """Files, the trees they hold, and how they are summed."""
+    """Files, their trees, and the reduction of these."""
     link = draw(st.sampled_from(["softmax", "none", "exp", "mean", "votes", "shares", "isolation"]))
     leaf = {"votes": VOTE, "shares": SHARE, "isolation": EXAMPLES}.get(link, REGRESSOR)
     forest = draw(st.lists(trees(leaf), min_size=1, max_size=4))
@@ -216,7 +216,7 @@ def weighed(condition: Any, row: dict[int, Any]) -> bool:
 
 
 def holds(condition: Any, row: dict[int, Any]) -> bool:
-    """A condition as the format tells it, for a row: column -> value, None where it is missing."""
+    """Whether a condition of the format holds for a row: column -> value, None if missing."""
     form = condition.condition.WhichOneof("type")
     value = row[condition.attribute]
     if form == "oblique_condition":
@@ -242,7 +242,7 @@ def holds(condition: Any, row: dict[int, Any]) -> bool:
 
 
 def leaf_of(tree: list[Any], row: dict[int, Any]) -> tuple[Any, int, int]:
-    """The leaf that a row reaches, its depth, and how many leaves stand before it."""
+    """The leaf that a row reaches, its depth, and the number of leaves before it."""
 
     def size(at: int) -> int:
         if not tree[at].HasField("condition"):
@@ -378,7 +378,7 @@ def test_predictions_are_those_of_a_walk_node_by_node(
 
 
 def simple() -> tuple[dict[str, bytes], list[Any]]:
-    """A tree of three nodes that asks whether the number is at least 1."""
+    """A tree of three nodes with the condition that the number is at least 1."""
     nodes = [
         proto.ForestNode(
             condition={"attribute": NUMBER, "condition": {"higher_condition": {"threshold": 1.0}}}

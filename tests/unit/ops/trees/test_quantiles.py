@@ -1,4 +1,4 @@
-"""Boundaries behind a handle are given back as they were given, and missed by name."""
+"""Boundaries behind a handle are returned unchanged, and missing ones are named in errors."""
 
 from __future__ import annotations
 
