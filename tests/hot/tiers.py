@@ -29,7 +29,7 @@ from pinnace.engine.codegen.loop_clusters import LoopClusters
 from pinnace.engine.codegen.pairs import Pair
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks import finding
-from pinnace.engine.tiers import Prepared, Workspace
+from pinnace.engine.tiers import Workspace
 from pinnace.framework import config
 from pinnace.framework.tensor import wrap
 from pinnace.graph.graph import constant_of
@@ -178,7 +178,7 @@ def _layout(plan: Plan, arrays: Sequence[Any]) -> Layout:
 
 
 def _in_memory(layout: Layout, arrays: Sequence[Any], poison: int) -> Sequence[Any]:
-    memory = Workspace(Prepared(layout))
+    memory = Workspace(layout)
     results: Sequence[Any] = ()
     for _ in range(2):
         for buffer in memory.buffers:

@@ -128,16 +128,18 @@ def _reads_windows(reader: Reader, place: int, value: Value) -> bool:
     return bool(node.attrs["padding"] == "VALID" and node.attrs["ksize"][3] == 1)
 
 
-def _goes_into_weights(value: Value) -> bool:
+def _goes_into_weights(what: str, value: Value) -> bool:
     """Whether scaling weights by a constant gives the same as scaling the sum.
 
-    Infinities, and numbers near infinity or 0, overflow or underflow at different points.
+    Infinities, and numbers near infinity or 0, overflow or underflow at different points; terms of
+    both signs divided by 0 would add up to NaN.
     """
     array = constant_of(value)
     if array is None:
-        return True  # a variable, whose values are not known yet
+        return what != "divide"  # a variable, whose values are not known yet
     size = np.abs(array)
-    return bool(np.all((array == 0) | ((size > _LEAST_SCALE) & (size < 1 / _LEAST_SCALE))))
+    is_safe = (size > _LEAST_SCALE) & (size < 1 / _LEAST_SCALE)
+    return bool(np.all(is_safe if what == "divide" else is_safe | (array == 0)))
 
 
 def _scaled(reader: Reader, place: int, node: Node) -> bool:
@@ -155,7 +157,7 @@ def _scaled(reader: Reader, place: int, node: Node) -> bool:
     out = node.outputs[0]
     if reader.sizes[out] != reader.sizes[x] or not reader.is_per_channel(other, x, layer):
         return False
-    if not _goes_into_weights(other):
+    if not _goes_into_weights(what, other):
         return False
     layer.scalings.append(Scaling(what, (other,)))
     return reader.extend(layer, place, x, out)
@@ -166,6 +168,8 @@ def _normalised(reader: Reader, place: int, node: Node) -> bool:
     layer = reader.producer(x)
     if node.attrs["is_training"] or layer is None or not layer.is_product:
         return False
+    if not node.attrs["epsilon"]:
+        return False  # it may divide by 0; see `_goes_into_weights`
     if layer.added is not None or layer.mode or node.attrs["data_format"] != "NHWC":
         return False
     if not all(reader.is_per_channel(value, x, layer) for value in rest[:4]):

@@ -69,6 +69,41 @@ def test_numbers_that_have_no_neighbours(number: float, divisor: float) -> None:
     np.testing.assert_array_equal(made, wanted)
 
 
+@pytest.mark.parametrize("kind", ["constant", "variable", "channels", "norm"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_divisors_that_are_0(kind: str, zero: float) -> None:
+    """Terms of both signs would be infinities of both signs if 0 divided the weights."""
+    random = np.random.default_rng(2)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in ((320, 64), (64, 64)))
+    by = np.full(() if kind == "constant" else 64, zero, np.float32)
+    if kind == "channels":
+        by[::2] = 0.5
+    weights = tf.Variable(w)
+    divisor = tf.constant(by) if kind in {"constant", "channels"} else tf.Variable(by)
+    ones, zeros = tf.Variable(tf.ones([64])), tf.Variable(tf.zeros([64]))
+
+    @tf.function
+    def run(x: Any) -> Any:
+        y = tf.matmul(tf.nn.relu(tf.matmul(x, weights)), weights)
+        if kind != "norm":
+            return tf.nn.relu(y / divisor)
+        y = tf.raw_ops.FusedBatchNormV3(
+            x=y[:, None, None], scale=ones, offset=zeros, mean=zeros, variance=divisor,
+            epsilon=0.0, is_training=False,
+        )[0]  # fmt: skip
+        return tf.nn.relu(y)
+
+    with np.errstate(all="ignore"):
+        y = np.maximum(x @ w, 0) @ w
+        quotient = y / (np.sqrt(np.abs(by)) if kind == "norm" else by)
+        wanted = np.maximum(quotient, 0).astype(np.float32)
+    for _ in range(3):
+        answer = np.reshape(run(tf.constant(x)), wanted.shape)
+        np.testing.assert_allclose(answer, wanted, rtol=1e-3, atol=1e-2)
+    plan, arrays = arrays_of(run, tf.constant(x))
+    assert networks_of(plan, arrays)
+
+
 @pytest.mark.parametrize("divides", [True, False])
 def test_gates_of_a_product_have_no_direction(divides: bool) -> None:
     """x relu6(x + 3) / 6, and times the float32 nearest to 1/6, which is another number."""
