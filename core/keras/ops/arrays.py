@@ -6,8 +6,11 @@ import builtins
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor as as_tensor
+from pinnace.keras.ops import making
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike
 from pinnace.ops.array import (
@@ -92,9 +95,18 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
         x: a tensor of known rank.
         source: an axis or several.
         destination: as many new positions.
+
+    Raises:
+        ValueError: there is no such axis.
     """
     x = as_tensor(x)
     rank = len(x.shape)
+    for axis in (*np.atleast_1d(source), *np.atleast_1d(destination)):
+        if not -rank <= axis < rank:
+            raise ValueError(
+                f"keras.ops.moveaxis: axis {axis} is out of bounds for an array with dimension "
+                f"{rank}."
+            )
     sources, targets = (
         [n % rank for n in ([axes] if isinstance(axes, int) else axes)]
         for axes in (source, destination)
@@ -417,7 +429,9 @@ def tril(x: Any, k: int = 0) -> Tensor:
     if k >= 0:
         return bands.band_part(x, -1, k)
     given: Tensor = as_tensor(x)
-    return given - bands.band_part(given, -k - 1, -1)
+    *_, rows, columns = _shapes.axis_sizes(given)
+    lower = making.tri(rows, columns, k, "bool")
+    return selecting.where(lower, given, constants.zeros([], given.dtype))
 
 
 @operation("numpy", "Triu", "k")
@@ -434,7 +448,9 @@ def triu(x: Any, k: int = 0) -> Tensor:
     if k <= 0:
         return bands.band_part(x, -k, -1)
     given: Tensor = as_tensor(x)
-    return given - bands.band_part(given, -1, k - 1)
+    *_, rows, columns = _shapes.axis_sizes(given)
+    lower = making.tri(rows, columns, k - 1, "bool")
+    return selecting.where(lower, constants.zeros([], given.dtype), given)
 
 
 @operation("core", "StopGradient")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.operation import operation
-from pinnace.keras.ops.promotion import floating
+from pinnace.keras.ops.promotion import floating, summable
 from pinnace.ops.array import casting, reshaping, sorting
 from pinnace.ops.math import cumulation, extremes, reduction, statistics
 
@@ -22,13 +22,6 @@ def _axes(axis: Any) -> Any:
     return builtins.list(axis) if isinstance(axis, tuple) else axis
 
 
-def _summed(x: Any) -> Tensor:
-    """Keras' sum, in which small integers and bools become int32."""
-    x = convert_to_tensor(x)
-    small = x.dtype is dtypes.bool or (x.dtype.is_integer and x.dtype.size < 4)
-    return casting.cast(x, dtypes.int32) if small else x
-
-
 @operation("numpy", "Sum", *_AXES, sparse="total")
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The sum along axes; of all if None.
@@ -38,7 +31,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
         axis: an axis or several; all if None.
         keepdims: reduced axes stay, with size 1.
     """
-    return reduction.reduce_sum(_summed(x), _axes(axis), keepdims)
+    return reduction.reduce_sum(summable(x), _axes(axis), keepdims)
 
 
 @operation("numpy", "Prod", *_AXES, "dtype")
@@ -51,7 +44,7 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) ->
         keepdims: reduced axes stay, with size 1.
         dtype: to cast to before.
     """
-    x = _summed(x) if dtype is None else casting.cast(x, dtype)
+    x = summable(x) if dtype is None else casting.cast(x, dtype)
     return reduction.reduce_prod(x, _axes(axis), keepdims)
 
 
@@ -260,6 +253,12 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     return _place(extremes.argmin, x, axis, keepdims)
 
 
+def _without_bools(x: Any, dtype: Any) -> Tensor:
+    """`x`, in a dtype if one is given; bools become int32."""
+    tensor: Tensor = convert_to_tensor(x) if dtype is None else casting.cast(x, dtype)
+    return casting.cast(tensor, dtypes.int32) if tensor.dtype is dtypes.bool else tensor
+
+
 @operation("numpy", "Cumsum", "axis", "dtype")
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     """The cumulative sums along an axis; of the flat tensor if None.
@@ -267,12 +266,12 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     Args:
         x: [...], a number type.
         axis: an axis; the flat tensor if None.
-        dtype: to cast to before; small integers are widened if None.
+        dtype: to cast to before; bools are int32.
 
     Returns:
         The shape of `x`, or as many elements in one axis.
     """
-    tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
+    tensor = _without_bools(x, dtype)
     if axis is None:
         return cumulation.cumsum(reshaping.reshape(tensor, [-1]), 0)
     return cumulation.cumsum(tensor, axis)
@@ -285,12 +284,12 @@ def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
     Args:
         x: [...], a number type.
         axis: an axis; the flat tensor if None.
-        dtype: to cast to before; small integers are widened if None.
+        dtype: to cast to before; bools are int32.
 
     Returns:
         The shape of `x`, or as many elements in one axis.
     """
-    tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
+    tensor = _without_bools(x, dtype)
     if axis is None:
         return cumulation.cumprod(reshaping.reshape(tensor, [-1]), 0)
     return cumulation.cumprod(tensor, axis)

@@ -104,6 +104,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "must have a known size",
     ),
+    "moveaxis": (lambda: ops.moveaxis(X, 0, 2), ValueError, "axis 2 is out of bounds"),
+    "diagonal": (lambda: ops.diagonal(X, 0, 0, -3), ValueError, "axis -3 is out of bounds"),
     "rot90": (lambda: ops.rot90(X, axes=(0, 0)), ValueError, "two different ones"),
     "diag": (lambda: ops.diag(1.0), ValueError, "a vector or a matrix"),
     "rearrange": (lambda: ops.rearrange(X, "a b -> a"), ValueError, "name each of the 2 axes"),
