@@ -11,6 +11,7 @@ import numpy as np
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor as as_tensor
 from pinnace.keras.ops import making
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike
 from pinnace.ops.array import (
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.framework.tensor import Tensor
+
+_TRIANGLE = """Args:
+    x: [..., m, n].
+    k: the diagonal: 0 is the main one, positive ones lie above it.
+
+Returns:
+    The shape and dtype of `x`."""
+
+ravel = unary("ravel", lambda x: reshaping.reshape(x, [-1]), "All elements along one axis.", None)
+copy = unary("copy", identities.identity, "The same values.", None, sparse="of_values")
 
 
 @operation("numpy", "GetItem")
@@ -107,11 +118,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
                 f"keras.ops.moveaxis: axis {axis} is out of bounds for an array with dimension "
                 f"{rank}."
             )
-    sources, targets = (
-        [n % rank for n in ([axes] if isinstance(axes, int) else axes)]
-        for axes in (source, destination)
-    )
-    return rearranged.moved(x, sources, targets)
+    return rearranged.moved(x, source, destination)
 
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
@@ -148,12 +155,6 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
         if not axis:
             return identities.identity(x)
     return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
-
-
-@operation("numpy", "Ravel")
-def ravel(x: Any) -> Tensor:
-    """All elements along one axis."""
-    return reshaping.reshape(x, [-1])
 
 
 @operation("numpy", "BroadcastTo", "shape")
@@ -415,42 +416,28 @@ def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
     return slicing.slice(inputs, start_indices, list(shape))
 
 
-@operation("numpy", "Tril", "k")
+@operation("numpy", "Tril", "k", takes=_TRIANGLE)
 def tril(x: Any, k: int = 0) -> Tensor:
-    """The matrix's part on and below the k-th diagonal; 0 elsewhere.
-
-    Args:
-        x: [..., m, n].
-        k: the diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-        The shape and dtype of `x`.
-    """
+    """The matrix's part on and below the k-th diagonal; 0 elsewhere."""
     if k >= 0:
         return bands.band_part(x, -1, k)
     given: Tensor = as_tensor(x)
     *_, rows, columns = _shapes.axis_sizes(given)
     lower = making.tri(rows, columns, k, "bool")
-    return selecting.where(lower, given, constants.zeros([], given.dtype))
+    zero = constants.zeros([], given.dtype)
+    return selecting.where(lower, given, zero)
 
 
-@operation("numpy", "Triu", "k")
+@operation("numpy", "Triu", "k", takes=_TRIANGLE)
 def triu(x: Any, k: int = 0) -> Tensor:
-    """The matrix's part on and above the k-th diagonal; 0 elsewhere.
-
-    Args:
-        x: [..., m, n].
-        k: the diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-        The shape and dtype of `x`.
-    """
+    """The matrix's part on and above the k-th diagonal; 0 elsewhere."""
     if k <= 0:
         return bands.band_part(x, -k, -1)
     given: Tensor = as_tensor(x)
     *_, rows, columns = _shapes.axis_sizes(given)
     lower = making.tri(rows, columns, k - 1, "bool")
-    return selecting.where(lower, constants.zeros([], given.dtype), given)
+    zero = constants.zeros([], given.dtype)
+    return selecting.where(lower, zero, given)
 
 
 @operation("core", "StopGradient")
@@ -487,12 +474,6 @@ def _of_parts(x: Any, sparse: bool | None, ragged: bool | None) -> Any:
     if isinstance(x, RaggedTensor):
         return x.to_tensor() if ragged is False else x
     return as_tensor(x)
-
-
-@operation("numpy", "Copy", sparse="of_values")
-def copy(x: Any) -> Tensor:
-    """The same values."""
-    return identities.identity(x)
 
 
 @operation("numpy", "FullLike", "dtype")
