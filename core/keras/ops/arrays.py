@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _TRIANGLE = """Args:
     x: [..., m, n].
-    k: the diagonal: 0 is the main one, positive ones lie above it.
+    k: the diagonal, a number or a scalar tensor: 0 is the main one, positive ones lie above it.
 
 Returns:
     The shape and dtype of `x`."""
@@ -94,8 +94,13 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
         x: a tensor of known rank.
         axis1: an axis; negative ones count from the end.
         axis2: likewise.
+
+    Raises:
+        ValueError: there is no such axis.
     """
-    return rearranged.swapped(as_tensor(x), axis1, axis2)
+    x = as_tensor(x)
+    _require_axes("swapaxes", x, axis1, axis2)
+    return rearranged.swapped(x, axis1, axis2)
 
 
 @operation("numpy", "Moveaxis", "source", "destination")
@@ -111,14 +116,17 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
         ValueError: there is no such axis.
     """
     x = as_tensor(x)
+    _require_axes("moveaxis", x, *np.atleast_1d(source), *np.atleast_1d(destination))
+    return rearranged.moved(x, source, destination)
+
+
+def _require_axes(name: str, x: Tensor, *axes: int) -> None:
     rank = len(x.shape)
-    for axis in (*np.atleast_1d(source), *np.atleast_1d(destination)):
+    for axis in axes:
         if not -rank <= axis < rank:
             raise ValueError(
-                f"keras.ops.moveaxis: axis {axis} is out of bounds for an array with dimension "
-                f"{rank}."
+                f"keras.ops.{name}: axis {axis} is out of bounds for an array with dimension {rank}"
             )
-    return rearranged.moved(x, source, destination)
 
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
@@ -417,9 +425,9 @@ def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
 
 
 @operation("numpy", "Tril", "k", takes=_TRIANGLE)
-def tril(x: Any, k: int = 0) -> Tensor:
+def tril(x: Any, k: Any = 0) -> Tensor:
     """The matrix's part on and below the k-th diagonal; 0 elsewhere."""
-    if k >= 0:
+    if isinstance(k, int) and k >= 0:
         return bands.band_part(x, -1, k)
     given: Tensor = as_tensor(x)
     *_, rows, columns = _shapes.axis_sizes(given)
@@ -429,9 +437,9 @@ def tril(x: Any, k: int = 0) -> Tensor:
 
 
 @operation("numpy", "Triu", "k", takes=_TRIANGLE)
-def triu(x: Any, k: int = 0) -> Tensor:
+def triu(x: Any, k: Any = 0) -> Tensor:
     """The matrix's part on and above the k-th diagonal; 0 elsewhere."""
-    if k <= 0:
+    if isinstance(k, int) and k <= 0:
         return bands.band_part(x, -k, -1)
     given: Tensor = as_tensor(x)
     *_, rows, columns = _shapes.axis_sizes(given)

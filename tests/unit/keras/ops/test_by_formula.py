@@ -81,6 +81,13 @@ def test_a_function_is_numpys(name: str, arguments: list[Any]) -> None:
     np.testing.assert_allclose(np.asarray(found), getattr(np, name)(*arguments), **CLOSE)
 
 
+@pytest.mark.parametrize("name", ["tril", "triu"])
+@pytest.mark.parametrize("k", [-2, 0, 1, 6])
+def test_the_diagonal_of_a_triangle_may_be_a_tensor(name: str, k: int) -> None:
+    found = tf.function(getattr(ops, name))(tf.constant(X), tf.constant(k))
+    np.testing.assert_array_equal(found, getattr(np, name)(X, k))
+
+
 @pytest.mark.parametrize(
     ("given", "sums", "cumulative"),
     [

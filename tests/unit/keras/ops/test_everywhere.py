@@ -115,6 +115,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "must have a known size",
     ),
     "moveaxis": (lambda: ops.moveaxis(X, 0, 2), ValueError, "axis 2 is out of bounds"),
+    "swapaxes": (lambda: ops.swapaxes(X, 0, -3), ValueError, "axis -3 is out of bounds"),
     "diagonal": (lambda: ops.diagonal(X, 0, 0, -3), ValueError, "axis -3 is out of bounds"),
     "rot90": (lambda: ops.rot90(X, axes=(0, 0)), ValueError, "two different ones"),
     "diag": (lambda: ops.diag(1.0), ValueError, "a vector or a matrix"),
