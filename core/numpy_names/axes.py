@@ -8,7 +8,6 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.numpy_names.making import leading_ones
-from pinnace.numpy_names.pairs import broadcast
 from pinnace.numpy_names.promotion import known_rank, made_array
 from pinnace.ops.array import (
     constants,
@@ -100,19 +99,13 @@ def moveaxis(a: TensorLike, source: Any, destination: Any) -> Tensor:
         ValueError: not as many places as axes.
     """
     x = made_array(a)
-    rank = known_rank("moveaxis", x)
-    sources, places = (_normal(axes, rank) for axes in (source, destination))
-    if len(sources) != len(places):
+    known_rank("moveaxis", x)
+    if np.size(source) != np.size(destination):
         raise ValueError(
             "moveaxis: the lengths of source and destination must be equal, got "
             f"{source!r} and {destination!r}"
         )
-    return rearranged.moved(x, sources, places)
-
-
-def _normal(axes: Any, rank: int) -> list[int]:
-    several = [axes] if isinstance(axes, int) else list(axes)
-    return [axis + rank if axis < 0 else axis for axis in several]
+    return rearranged.moved(x, source, destination)
 
 
 def flip(m: TensorLike, axis: int | None = None) -> Tensor:
@@ -121,7 +114,9 @@ def flip(m: TensorLike, axis: int | None = None) -> Tensor:
     rank = known_rank("flip", x)
     if rank == 0:
         return x
-    return permutations.reverse(x, list(range(rank)) if axis is None else _normal(axis, rank))
+    return permutations.reverse(
+        x, list(range(rank)) if axis is None else rearranged.from_front(axis, rank)
+    )
 
 
 def flipud(m: TensorLike) -> Tensor:
@@ -154,15 +149,8 @@ def rot90(m: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
         axes: the two.
     """
     x = made_array(m)
-    first, second = _normal(axes, known_rank("rot90", x))
-    turns = k % 4
-    if turns == 0:
-        return x
-    if turns == 2:
-        return flip(flip(x, first), second)
-    if turns == 1:
-        return swapaxes(flip(x, second), first, second)
-    return flip(swapaxes(x, first, second), second)
+    first, second = rearranged.from_front(axes, known_rank("rot90", x))
+    return rearranged.rotated(x, k, first, second)
 
 
 def tile(a: TensorLike, reps: TensorLike) -> Tensor:
@@ -226,7 +214,7 @@ def broadcast_arrays(*args: TensorLike, **kwargs: Any) -> list[Tensor]:
     """
     if kwargs.pop("subok", False) or kwargs:
         raise ValueError(f"broadcast_arrays: only subok=False can be given, got {kwargs}")
-    return broadcast(*[made_array(a) for a in args]) if args else []
+    return rearranged.broadcast(*[made_array(a) for a in args]) if args else []
 
 
 def shape(a: TensorLike) -> Any:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.framework import dtypes
-from pinnace.numpy_names.promotion import floating, is_inexact, made_array, result_type
+from pinnace.numpy_names.families import unary
+from pinnace.numpy_names.promotion import (
+    floating,
+    is_inexact,
+    made_array,
+    result_type,
+)
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.math import (
     arithmetic,
@@ -32,9 +38,37 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor, TensorLike
 
 
-def log(x: TensorLike) -> Tensor:
-    """The natural logarithm."""
-    return exponents.log(floating(x))
+log = unary("log", exponents.log, "The natural logarithm.")
+log1p = unary("log1p", exponents.log1p, "log(1 + x), exact for small `x`.")
+exp = unary("exp", exponents.exp, "The exponential function.")
+expm1 = unary("expm1", exponents.expm1, "exp(x) - 1, exact for small `x`.")
+sqrt = unary("sqrt", exponents.sqrt, "The square root; NaN for negative numbers.")
+ceil = unary("ceil", rounding.ceil, "The number rounded up, as a float.")
+floor = unary("floor", rounding.floor, "The number rounded down, as a float.")
+sin = unary("sin", trigonometry.sin, "The sine of an angle in radians.")
+cos = unary("cos", trigonometry.cos, "The cosine of an angle in radians.")
+tan = unary("tan", trigonometry.tan, "The tangent of an angle in radians.")
+sinh = unary("sinh", trigonometry.sinh, "The hyperbolic sine.")
+cosh = unary("cosh", trigonometry.cosh, "The hyperbolic cosine.")
+tanh = unary("tanh", trigonometry.tanh, "The hyperbolic tangent.")
+arcsin = unary("arcsin", trigonometry.asin, "The angle in radians whose sine is `x`.")
+arccos = unary("arccos", trigonometry.acos, "The angle in radians whose cosine is `x`.")
+arctan = unary("arctan", trigonometry.atan, "The angle in radians whose tangent is `x`.")
+arcsinh = unary("arcsinh", trigonometry.asinh, "The number whose hyperbolic sine is `x`.")
+arccosh = unary("arccosh", trigonometry.acosh, "The number whose hyperbolic cosine is `x`.")
+arctanh = unary("arctanh", trigonometry.atanh, "The number whose hyperbolic tangent is `x`.")
+isnan = unary("isnan", comparison.is_nan, "Whether it is NaN.")
+isfinite = unary("isfinite", comparison.is_finite, "Whether it is neither infinite nor NaN.")
+square = unary("square", arithmetic.square, "`x * x`.", made_array)
+reciprocal = unary("reciprocal", arithmetic.reciprocal, "`1 / x`.", made_array)
+abs = unary("abs", polar.abs, "The distance to 0.", made_array)
+absolute = unary("absolute", polar.abs, "The distance to 0.", made_array)
+fabs = unary("fabs", polar.abs, "The absolute value, in the same dtype.", made_array)
+negative = unary("negative", arithmetic.negative, "`-x`.", made_array)
+conj = unary("conj", complexes.conj, "The complex conjugate; a real number itself.", made_array)
+conjugate = unary(
+    "conjugate", complexes.conj, "The complex conjugate; a real number itself.", made_array
+)
 
 
 def log2(x: TensorLike) -> Tensor:
@@ -47,35 +81,15 @@ def log10(x: TensorLike) -> Tensor:
     return _over(log(x), math.log(10))
 
 
-def log1p(x: TensorLike) -> Tensor:
-    """log(1 + x), exact for small `x`."""
-    return exponents.log1p(floating(x))
-
-
 def log2_1p(x: TensorLike) -> Tensor:
     """The logarithm of 1 + x to base 2."""
     return _over(log1p(x), math.log(2))
-
-
-def exp(x: TensorLike) -> Tensor:
-    """The exponential function."""
-    return exponents.exp(floating(x))
 
 
 def exp2(x: TensorLike) -> Tensor:
     """2 to the power of `x`."""
     y = floating(x)
     return exponents.pow(constants.constant(2, y.dtype), y)
-
-
-def expm1(x: TensorLike) -> Tensor:
-    """exp(x) - 1, exact for small `x`."""
-    return exponents.expm1(floating(x))
-
-
-def sqrt(x: TensorLike) -> Tensor:
-    """The square root; NaN for negative numbers."""
-    return exponents.sqrt(floating(x))
 
 
 def cbrt(x: TensorLike) -> Tensor:
@@ -87,49 +101,9 @@ def cbrt(x: TensorLike) -> Tensor:
     )
 
 
-def square(x: TensorLike) -> Tensor:
-    """`x * x`."""
-    return arithmetic.square(made_array(x))
-
-
-def reciprocal(x: TensorLike) -> Tensor:
-    """`1 / x`."""
-    return arithmetic.reciprocal(made_array(x))
-
-
-def abs(x: TensorLike) -> Tensor:
-    """The distance to 0."""
-    return polar.abs(made_array(x))
-
-
-def absolute(x: TensorLike) -> Tensor:
-    """The distance to 0."""
-    return abs(x)
-
-
-def fabs(x: TensorLike) -> Tensor:
-    """The absolute value, in the same dtype."""
-    return abs(x)
-
-
-def negative(x: TensorLike) -> Tensor:
-    """`-x`."""
-    return arithmetic.negative(made_array(x))
-
-
 def positive(x: TensorLike) -> Tensor:
     """`x` as a tensor."""
     return made_array(x)
-
-
-def ceil(x: TensorLike) -> Tensor:
-    """The number rounded up, as a float."""
-    return rounding.ceil(floating(x))
-
-
-def floor(x: TensorLike) -> Tensor:
-    """The number rounded down, as a float."""
-    return rounding.floor(floating(x))
 
 
 def fix(x: TensorLike) -> Tensor:
@@ -186,66 +160,6 @@ def signbit(x: TensorLike) -> Tensor:
     return comparison.less(y, constants.zeros([], y.dtype))
 
 
-def sin(x: TensorLike) -> Tensor:
-    """The sine of an angle in radians."""
-    return trigonometry.sin(floating(x))
-
-
-def cos(x: TensorLike) -> Tensor:
-    """The cosine of an angle in radians."""
-    return trigonometry.cos(floating(x))
-
-
-def tan(x: TensorLike) -> Tensor:
-    """The tangent of an angle in radians."""
-    return trigonometry.tan(floating(x))
-
-
-def sinh(x: TensorLike) -> Tensor:
-    """The hyperbolic sine."""
-    return trigonometry.sinh(floating(x))
-
-
-def cosh(x: TensorLike) -> Tensor:
-    """The hyperbolic cosine."""
-    return trigonometry.cosh(floating(x))
-
-
-def tanh(x: TensorLike) -> Tensor:
-    """The hyperbolic tangent."""
-    return trigonometry.tanh(floating(x))
-
-
-def arcsin(x: TensorLike) -> Tensor:
-    """The angle in radians whose sine is `x`."""
-    return trigonometry.asin(floating(x))
-
-
-def arccos(x: TensorLike) -> Tensor:
-    """The angle in radians whose cosine is `x`."""
-    return trigonometry.acos(floating(x))
-
-
-def arctan(x: TensorLike) -> Tensor:
-    """The angle in radians whose tangent is `x`."""
-    return trigonometry.atan(floating(x))
-
-
-def arcsinh(x: TensorLike) -> Tensor:
-    """The number whose hyperbolic sine is `x`."""
-    return trigonometry.asinh(floating(x))
-
-
-def arccosh(x: TensorLike) -> Tensor:
-    """The number whose hyperbolic cosine is `x`."""
-    return trigonometry.acosh(floating(x))
-
-
-def arctanh(x: TensorLike) -> Tensor:
-    """The number whose hyperbolic tangent is `x`."""
-    return trigonometry.atanh(floating(x))
-
-
 def sinc(x: TensorLike) -> Tensor:
     """sin(πx) / (πx); 1 at 0."""
     y = floating(x)
@@ -288,16 +202,6 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
     return rad2deg(found) if deg else found
 
 
-def conj(x: TensorLike) -> Tensor:
-    """The complex conjugate; a real number itself."""
-    return complexes.conj(made_array(x))
-
-
-def conjugate(x: TensorLike) -> Tensor:
-    """The complex conjugate; a real number itself."""
-    return conj(x)
-
-
 def real(val: TensorLike) -> Tensor:
     """The real part."""
     return complexes.real(made_array(val))
@@ -317,16 +221,6 @@ def bitwise_not(x: TensorLike) -> Tensor:
 def logical_not(x: TensorLike) -> Tensor:
     """Whether it is 0."""
     return logic.logical_not(made_array(x, dtypes.bool))
-
-
-def isnan(x: TensorLike) -> Tensor:
-    """Whether it is NaN."""
-    return comparison.is_nan(floating(x))
-
-
-def isfinite(x: TensorLike) -> Tensor:
-    """Whether it is neither infinite nor NaN."""
-    return comparison.is_finite(floating(x))
 
 
 def isinf(x: TensorLike) -> Any:

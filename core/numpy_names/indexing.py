@@ -10,7 +10,6 @@ from pinnace.framework import dtypes
 from pinnace.framework.indexing import is_plain
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.numpy_names.axes import moveaxis
-from pinnace.numpy_names.pairs import broadcast
 from pinnace.numpy_names.promotion import known_rank, made_array, promoted
 from pinnace.ops.array import (
     casting,
@@ -18,6 +17,7 @@ from pinnace.ops.array import (
     gathering,
     joining,
     masking,
+    rearranged,
     reshaping,
     selecting,
     shapes,
@@ -92,7 +92,7 @@ def _gathered(x: Tensor, axes: list[int], indices: list[Tensor]) -> Tensor:
         size = shapes.axis_sizes(x)[axes[0]]
         return gathering.gather(x, from_end(indices[0], size), axis=axes[0])
     sizes = shapes.axis_sizes(x)
-    together = broadcast(*promoted(*indices))
+    together = rearranged.broadcast(*promoted(*indices))
     depth = known_rank("getitem", together[0])
     places = joining.stack(
         [from_end(each, sizes[axis]) for each, axis in zip(together, axes, strict=True)], -1

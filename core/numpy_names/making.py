@@ -12,10 +12,17 @@ from pinnace.numpy_names.promotion import (
     made_array,
     result_type,
 )
-from pinnace.ops.array import broadcasting, casting, constants, identities, indicators, shapes
+from pinnace.ops.array import (
+    broadcasting,
+    casting,
+    constants,
+    identities,
+    indicators,
+    rearranged,
+    shapes,
+)
 from pinnace.ops.array import reshaping as reshapes
-from pinnace.ops.linalg import bands
-from pinnace.ops.math import logic, ranges
+from pinnace.ops.math import comparison, ranges
 
 # NumPy's limit.
 _MOST_AXES = 32
@@ -183,12 +190,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Tensor:
         k: the diagonal: 0 is the main one, positive ones are above it.
         dtype: float64 unless another is given.
     """
-    rows, columns, k = int(N), int(M or N), int(k)
-    kind = asked_type(dtype) or default_float()
-    length = min(rows + min(k, 0), columns - max(k, 0))
-    if length <= 0:
-        return constants.zeros([rows, columns], kind)
-    return bands.diag(constants.ones([length], kind), k=k, num_rows=rows, num_cols=columns)
+    ones = comparison.equal(rearranged.offsets(int(N), int(M or N)), int(k))
+    return casting.cast(ones, asked_type(dtype) or default_float())
 
 
 def identity(n: int, dtype: Any = float) -> Tensor:
@@ -254,13 +257,5 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
         k: the last diagonal with ones: 0 is the main one, positive ones are above it.
         dtype: float64 unless another is given.
     """
-    columns = N if M is None else M
-    kind = asked_type(dtype) or result_type(float)
-    if -k > N:
-        return constants.zeros([N, columns], kind)
-    if k >= columns:
-        return constants.ones([N, columns], kind)
-    if k >= 0:
-        return bands.band_part(constants.ones([N, columns], kind), -1, k)
-    above = bands.band_part(constants.ones([N, columns], "bool"), -k - 1, -1)
-    return casting.cast(logic.logical_not(above), kind)
+    kept = comparison.less_equal(rearranged.offsets(N, N if M is None else M), k)
+    return casting.cast(kept, asked_type(dtype) or result_type(float))

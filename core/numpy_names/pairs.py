@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Tensor, TensorLike
+from pinnace.functions.control import divisors
 from pinnace.functions.control.conditional import cond
-from pinnace.functions.control.looping import while_loop
 from pinnace.numpy_names import elementwise
+from pinnace.numpy_names.families import binary, bools_as
 from pinnace.numpy_names.promotion import (
     is_inexact,
     known_rank,
@@ -18,7 +19,16 @@ from pinnace.numpy_names.promotion import (
     promoted_pair,
     result_type,
 )
-from pinnace.ops.array import broadcasting, casting, constants, joining, selecting, shapes
+from pinnace.ops.array import (
+    broadcasting,
+    casting,
+    combined,
+    constants,
+    joining,
+    rearranged,
+    selecting,
+    shapes,
+)
 from pinnace.ops.math import (
     arithmetic,
     bits,
@@ -36,47 +46,76 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def add(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 + x2`; for bools, the disjunction."""
-    return _or_truth(arithmetic.add, logic.logical_or, x1, x2)
+def _bools(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
+    return made_array(x1, dtypes.bool), made_array(x2, dtypes.bool)
 
 
-def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 - x2`."""
-    return arithmetic.subtract(*promoted_pair(x1, x2))
-
-
-def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 * x2`; for bools, the conjunction."""
-    return _or_truth(arithmetic.multiply, logic.logical_and, x1, x2)
-
-
-def true_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 / x2`; integers are converted to floats."""
+def _quotients(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     a, b = promoted_pair(x1, x2)
     if a.dtype.is_bool:
         a, b = (casting.cast(x, result_type(float)) for x in (a, b))
-    return division.truediv(a, b)
+    return a, b
 
 
-def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """See `true_divide`."""
-    return true_divide(x1, x2)
+_INT8, _INT32 = bools_as(dtypes.int8), bools_as(dtypes.int32)
 
-
-def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 / x2`, rounded down; int8 for bools."""
-    return division.floordiv(*_bools_as(dtypes.int8, x1, x2))
-
-
-def mod(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The remainder of `x1`, with the sign of `x2`; int8 for bools."""
-    return division.floormod(*_bools_as(dtypes.int8, x1, x2))
-
-
-def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """See `mod`."""
-    return mod(x1, x2)
+add = binary(
+    "add", arithmetic.add, "`x1 + x2`; for bools, the disjunction.", of_bools=logic.logical_or
+)
+subtract = binary("subtract", arithmetic.subtract, "`x1 - x2`.")
+multiply = binary(
+    "multiply",
+    arithmetic.multiply,
+    "`x1 * x2`; for bools, the conjunction.",
+    of_bools=logic.logical_and,
+)
+true_divide = binary(
+    "true_divide", division.truediv, "`x1 / x2`; integers are converted to floats.", _quotients
+)
+divide = binary("divide", division.truediv, "See `true_divide`.", _quotients)
+floor_divide = binary(
+    "floor_divide", division.floordiv, "`x1 / x2`, rounded down; int8 for bools.", _INT8
+)
+mod = binary(
+    "mod", division.floormod, "The remainder of `x1`, with the sign of `x2`; int8 for bools.", _INT8
+)
+remainder = binary("remainder", division.floormod, "See `mod`.", _INT8)
+minimum = binary(
+    "minimum",
+    arithmetic.minimum,
+    "The smaller of the two; for bools, the conjunction.",
+    of_bools=logic.logical_and,
+)
+power = binary("power", exponents.pow, "`x1` to the power of `x2`.")
+float_power = binary(
+    "float_power", exponents.pow, "`power`; as in TensorFlow, integers are not converted."
+)
+arctan2 = binary("arctan2", trigonometry.atan2, "The angle in radians of the point (x2, x1).")
+nextafter = binary(
+    "nextafter", arithmetic.nextafter, "The next number of the dtype after `x1` towards `x2`."
+)
+bitwise_and = binary(
+    "bitwise_and", bits.bitwise_and, "The bits that both have.", of_bools=logic.logical_and
+)
+bitwise_or = binary(
+    "bitwise_or", bits.bitwise_or, "The bits that one has.", of_bools=logic.logical_or
+)
+bitwise_xor = binary(
+    "bitwise_xor", bits.bitwise_xor, "The bits that just one has.", of_bools=logic.logical_xor
+)
+equal = binary("equal", comparison.equal, "`x1 == x2`.")
+not_equal = binary("not_equal", comparison.not_equal, "`x1 != x2`.")
+greater = binary("greater", comparison.greater, "`x1 > x2`; True is greater than False.", _INT32)
+greater_equal = binary(
+    "greater_equal", comparison.greater_equal, "`x1 >= x2`; True is greater than False.", _INT32
+)
+less = binary("less", comparison.less, "`x1 < x2`; False is less than True.", _INT32)
+less_equal = binary(
+    "less_equal", comparison.less_equal, "`x1 <= x2`; False is less than True.", _INT32
+)
+logical_and = binary("logical_and", logic.logical_and, "Whether neither is 0.", _bools)
+logical_or = binary("logical_or", logic.logical_or, "Whether one is not 0.", _bools)
+logical_xor = binary("logical_xor", logic.logical_xor, "Whether just one is not 0.", _bools)
 
 
 def divmod(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
@@ -91,12 +130,8 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     plain_zero = isinstance(x2, numbers.Real) and not isinstance(x2, bool) and x2 == 0
     if plain_zero and isinstance(x1, Tensor) and not x1.dtype.is_bool:
         return rectifiers.relu(x1)
-    return _or_truth(arithmetic.maximum, logic.logical_or, x1, x2)
-
-
-def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The smaller of the two; for bools, the conjunction."""
-    return _or_truth(arithmetic.minimum, logic.logical_and, x1, x2)
+    a, b = promoted_pair(x1, x2)
+    return logic.logical_or(a, b) if a.dtype.is_bool else arithmetic.maximum(a, b)
 
 
 def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> Tensor:
@@ -116,41 +151,9 @@ def clip(a: TensorLike, a_min: TensorLike | None, a_max: TensorLike | None) -> T
         return minimum(a, a_max)  # type: ignore[arg-type] # one of them is given
     if a_max is None:
         return maximum(a, a_min)
-    x, low, high = broadcast(*promoted(a, a_min, a_max))
+    x, low, high = rearranged.broadcast(*promoted(a, a_min, a_max))
     found: Tensor = clipping.clip_by_value(x, low, high)
     return found
-
-
-def broadcast(*tensors: Tensor) -> list[Tensor]:
-    """The tensors, broadcast to a common shape."""
-    known = tensors[0].shape
-    for x in tensors[1:]:
-        known = shapes.broadcast_static_shape(known, x.shape)
-    shape: Any = known.as_list() if known.is_fully_defined() else shapes.shape(tensors[0])
-    if not known.is_fully_defined():
-        for x in tensors[1:]:
-            shape = shapes.broadcast_dynamic_shape(shape, shapes.shape(x))
-    return [broadcasting.broadcast_to(x, shape) for x in tensors]
-
-
-def power(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1` to the power of `x2`."""
-    return exponents.pow(*promoted_pair(x1, x2))
-
-
-def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`power`; as in TensorFlow, integers are not converted."""
-    return power(x1, x2)
-
-
-def arctan2(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The angle in radians of the point (x2, x1)."""
-    return trigonometry.atan2(*promoted_pair(x1, x2))
-
-
-def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The next number of the dtype after `x1` towards `x2`."""
-    return arithmetic.nextafter(*promoted_pair(x1, x2))
 
 
 def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
@@ -227,13 +230,8 @@ def isclose(
     x, y = promoted_pair(a, b)
     if not is_inexact(x.dtype):
         return comparison.equal(x, y)
-    relative, absolute = (constants.constant(t, x.dtype.real_dtype) for t in (rtol, atol))
-    allowed = arithmetic.add(absolute, arithmetic.multiply(relative, elementwise.abs(y)))
-    found = comparison.less_equal(elementwise.abs(arithmetic.subtract(x, y)), allowed)
-    if equal_nan:
-        both = logic.logical_and(comparison.is_nan(x), comparison.is_nan(y))
-        found = logic.logical_or(found, both)
-    return found
+    found = combined.near(x, y, rtol, atol)
+    return combined.or_both_nan(x, y, found) if equal_nan else found
 
 
 def allclose(
@@ -253,7 +251,7 @@ def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
     Raises:
         ValueError: one is no integer.
     """
-    return _gcd("gcd", *promoted_pair(x1, x2))
+    return divisors.gcd(*_whole("gcd", x1, x2))
 
 
 def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
@@ -262,107 +260,14 @@ def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
     Raises:
         ValueError: one is no integer.
     """
+    return divisors.lcm(*_whole("lcm", x1, x2))
+
+
+def _whole(who: str, x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     a, b = promoted_pair(x1, x2)
-    shared = _gcd("lcm", a, b)
-    zero = constants.zeros([], shared.dtype)
-    none = comparison.equal(shared, zero)
-    divisor = selecting.where(none, constants.ones([], shared.dtype), shared)
-    parts = division.floordiv(elementwise.abs(b), divisor)
-    return selecting.where(none, zero, arithmetic.multiply(elementwise.abs(a), parts))
-
-
-def _gcd(who: str, a: Tensor, b: Tensor) -> Tensor:
-    """Euclid's algorithm on all pairs at once; the second number of a finished pair is 0."""
-    if not (a.dtype.is_integer and b.dtype.is_integer):
+    if not a.dtype.is_integer:
         raise ValueError(f"{who}: x1 and x2 must be integers, got {a.dtype.name}")
-    zero, one = (constants.constant(n, a.dtype) for n in (0, 1))
-
-    def left(_: Tensor, y: Tensor) -> Tensor:
-        return reduction.reduce_any(comparison.not_equal(y, zero))
-
-    def step(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        going = comparison.not_equal(y, zero)
-        rest = division.floormod(x, selecting.where(going, y, one))
-        return selecting.where(going, y, x), selecting.where(going, rest, zero)
-
-    start = [elementwise.abs(x) for x in broadcast(a, b)]
-    found: Tensor = while_loop(left, step, start)[0]
-    return found
-
-
-def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The bits that both have."""
-    return _or_truth(bits.bitwise_and, logic.logical_and, x1, x2)
-
-
-def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The bits that one has."""
-    return _or_truth(bits.bitwise_or, logic.logical_or, x1, x2)
-
-
-def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The bits that just one has."""
-    return _or_truth(bits.bitwise_xor, logic.logical_xor, x1, x2)
-
-
-def equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 == x2`."""
-    return comparison.equal(*promoted_pair(x1, x2))
-
-
-def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 != x2`."""
-    return comparison.not_equal(*promoted_pair(x1, x2))
-
-
-def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 > x2`; True is greater than False."""
-    return comparison.greater(*_bools_as(dtypes.int32, x1, x2))
-
-
-def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 >= x2`; True is greater than False."""
-    return comparison.greater_equal(*_bools_as(dtypes.int32, x1, x2))
-
-
-def less(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 < x2`; False is less than True."""
-    return comparison.less(*_bools_as(dtypes.int32, x1, x2))
-
-
-def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """`x1 <= x2`; False is less than True."""
-    return comparison.less_equal(*_bools_as(dtypes.int32, x1, x2))
-
-
-def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Whether neither is 0."""
-    return logic.logical_and(made_array(x1, dtypes.bool), made_array(x2, dtypes.bool))
-
-
-def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Whether one is not 0."""
-    return logic.logical_or(made_array(x1, dtypes.bool), made_array(x2, dtypes.bool))
-
-
-def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Whether just one is not 0."""
-    return logic.logical_xor(made_array(x1, dtypes.bool), made_array(x2, dtypes.bool))
-
-
-def _or_truth(
-    of_numbers: Callable[[Any, Any], Tensor],
-    of_bools: Callable[[Any, Any], Tensor],
-    x1: TensorLike,
-    x2: TensorLike,
-) -> Tensor:
-    a, b = promoted_pair(x1, x2)
-    return of_bools(a, b) if a.dtype.is_bool else of_numbers(a, b)
-
-
-def _bools_as(dtype: dtypes.DType, x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
-    a, b = promoted_pair(x1, x2)
-    return (casting.cast(a, dtype), casting.cast(b, dtype)) if a.dtype.is_bool else (a, b)
+    return a, b
 
 
 def array_equal(a1: TensorLike, a2: TensorLike) -> Tensor:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.numpy_names.axes import moveaxis
-from pinnace.numpy_names.making import leading_ones
-from pinnace.numpy_names.pairs import broadcast, multiply
+from pinnace.numpy_names.pairs import multiply
 from pinnace.numpy_names.promotion import known_rank, made_array, promoted, promoted_pair
-from pinnace.ops.array import padding, reshaping, shapes
-from pinnace.ops.math import arithmetic, comparison, complexes, einstein
+from pinnace.ops.array import combined, reshaping
+from pinnace.ops.math import complexes, einstein
 from pinnace.ops.math import products as sums
 
 if TYPE_CHECKING:
@@ -92,17 +90,9 @@ def kron(a: TensorLike, b: TensorLike) -> Tensor:
         b: likewise.
     """
     x, y = promoted_pair(a, b)
-    rank = max(known_rank("kron", x), known_rank("kron", y))
-    x, y = (leading_ones(each, rank, "kron") for each in (x, y))
-    wide: list[Any] = []
-    narrow: list[Any] = []
-    sizes: list[Any] = []
-    for m, n in zip(shapes.axis_sizes(x), shapes.axis_sizes(y), strict=True):
-        wide += [m, 1]
-        narrow += [1, n]
-        sizes.append(m * n)
-    product = multiply(reshaping.reshape(x, wide), reshaping.reshape(y, narrow))
-    return reshaping.reshape(product, sizes)
+    known_rank("kron", x)
+    known_rank("kron", y)
+    return combined.kron(x, y, multiply)
 
 
 def cross(
@@ -126,17 +116,9 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promoted_pair(a, b)
-    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    flat = x.shape[-1] == 2 and y.shape[-1] == 2
-    x, y = broadcast(_in_space(x), _in_space(y))
-    found = sums.cross(x, y)
-    return found[..., 2] if flat else moveaxis(found, -1, axisc)
-
-
-def _in_space(x: Tensor) -> Tensor:
-    if x.shape[-1] != 2:
-        return x
-    return padding.pad(x, [[0, 0]] * (known_rank("cross", x) - 1) + [[0, 1]])
+    known_rank("cross", x)
+    known_rank("cross", y)
+    return combined.cross(x, y, (axisa, axisb), axisc)
 
 
 def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
@@ -180,11 +162,4 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
         raise ValueError(f"diff: axis {axis} is out of bounds for shape {x.shape}")
     if n < 0:
         raise ValueError(f"diff: n must be a non-negative integer, got {n}")
-    before: list[slice] = [slice(None)] * rank
-    after = list(before)
-    before[axis], after[axis] = slice(None, -1), slice(1, None)
-    for _ in range(n):
-        old, new = x[tuple(before)], x[tuple(after)]
-        differ = comparison.not_equal if x.dtype.is_bool else arithmetic.subtract
-        x = differ(new, old)
-    return x
+    return combined.differences(x, n, axis)

@@ -8,9 +8,8 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Tensor, TensorLike
-from pinnace.numpy_names.pairs import broadcast
 from pinnace.numpy_names.promotion import made_array, result_type
-from pinnace.ops.array import reshaping, shapes
+from pinnace.ops.array import rearranged, reshaping, shapes
 from pinnace.ops.random import distributions, seeds, stateful
 
 __all__ = ["poisson", "rand", "randint", "randn", "random", "seed", "standard_normal", "uniform"]
@@ -60,7 +59,7 @@ def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None) -> 
     """
     kind = result_type(float)
     least, bound = made_array(low, kind), made_array(high, kind)
-    shape = shapes.sizes(broadcast(least, bound)[0]) if size is None else _sizes(size)
+    shape = shapes.sizes(rearranged.broadcast(least, bound)[0]) if size is None else _sizes(size)
     return stateful.uniform(shape, least, bound, kind)
 
 

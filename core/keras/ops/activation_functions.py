@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras import piecewise
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.networks import hard_silu, silu
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import floating
@@ -15,6 +16,22 @@ if TYPE_CHECKING:
 # Keras' aliases.
 swish = silu
 hard_swish = hard_silu
+
+
+hard_tanh = unary("hard_tanh", piecewise.hard_tanh, "x clipped to [-1, 1].", module="nn")
+sparse_plus = unary(
+    "sparse_plus",
+    piecewise.sparse_plus,
+    "0 below -1, x above 1, (x + 1)² / 4 between.",
+    module="nn",
+)
+sparse_sigmoid = unary(
+    "sparse_sigmoid",
+    piecewise.sparse_sigmoid,
+    "0 below -1, 1 above 1, (x + 1) / 2 between.",
+    module="nn",
+)
+tanh_shrink = unary("tanh_shrink", piecewise.tanh_shrink, "x - tanh(x).", module="nn")
 
 
 @operation("nn", "Celu", "alpha")
@@ -62,12 +79,6 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     return piecewise.hard_shrink(floating(x), threshold)
 
 
-@operation("nn", "HardTanh")
-def hard_tanh(x: Any) -> Tensor:
-    """x clipped to [-1, 1]."""
-    return piecewise.hard_tanh(floating(x))
-
-
 @operation("nn", "SoftShrink", "threshold")
 def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     """x moved towards 0 by the threshold, at most to 0.
@@ -80,18 +91,6 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
         The shape of `x`.
     """
     return piecewise.soft_shrink(floating(x), threshold)
-
-
-@operation("nn", "SparsePlus")
-def sparse_plus(x: Any) -> Tensor:
-    """0 below -1, x above 1, (x + 1)² / 4 between."""
-    return piecewise.sparse_plus(floating(x))
-
-
-@operation("nn", "SparseSigmoid")
-def sparse_sigmoid(x: Any) -> Tensor:
-    """0 below -1, 1 above 1, (x + 1) / 2 between."""
-    return piecewise.sparse_sigmoid(floating(x))
 
 
 @operation("nn", "Sparsemax", "axis")
@@ -120,12 +119,6 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
         The shape of `x`.
     """
     return piecewise.squareplus(floating(x), b)
-
-
-@operation("nn", "TanhShrink")
-def tanh_shrink(x: Any) -> Tensor:
-    """x - tanh(x)."""
-    return piecewise.tanh_shrink(floating(x))
 
 
 @operation("nn", "Threshold", "threshold", "default_value")

@@ -6,8 +6,12 @@ import builtins
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor as as_tensor
+from pinnace.keras.ops import making
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike
 from pinnace.ops.array import (
@@ -32,6 +36,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.framework.tensor import Tensor
+
+_TRIANGLE = """Args:
+    x: [..., m, n].
+    k: the diagonal, a number or a scalar tensor: 0 is the main one, positive ones lie above it.
+
+Returns:
+    The shape and dtype of `x`."""
+
+ravel = unary("ravel", lambda x: reshaping.reshape(x, [-1]), "All elements along one axis.", None)
+copy = unary("copy", identities.identity, "The same values.", None, sparse="of_values")
 
 
 @operation("numpy", "GetItem")
@@ -80,8 +94,13 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
         x: a tensor of known rank.
         axis1: an axis; negative ones count from the end.
         axis2: likewise.
+
+    Raises:
+        ValueError: there is no such axis.
     """
-    return rearranged.swapped(as_tensor(x), axis1, axis2)
+    x = as_tensor(x)
+    _require_axes("swapaxes", x, axis1, axis2)
+    return rearranged.swapped(x, axis1, axis2)
 
 
 @operation("numpy", "Moveaxis", "source", "destination")
@@ -92,14 +111,22 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
         x: a tensor of known rank.
         source: an axis or several.
         destination: as many new positions.
+
+    Raises:
+        ValueError: there is no such axis.
     """
     x = as_tensor(x)
+    _require_axes("moveaxis", x, *np.atleast_1d(source), *np.atleast_1d(destination))
+    return rearranged.moved(x, source, destination)
+
+
+def _require_axes(name: str, x: Tensor, *axes: int) -> None:
     rank = len(x.shape)
-    sources, targets = (
-        [n % rank for n in ([axes] if isinstance(axes, int) else axes)]
-        for axes in (source, destination)
-    )
-    return rearranged.moved(x, sources, targets)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise ValueError(
+                f"keras.ops.{name}: axis {axis} is out of bounds for an array with dimension {rank}"
+            )
 
 
 @operation("numpy", "ExpandDims", "axis", sparse="expand_dims")
@@ -136,12 +163,6 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
         if not axis:
             return identities.identity(x)
     return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
-
-
-@operation("numpy", "Ravel")
-def ravel(x: Any) -> Tensor:
-    """All elements along one axis."""
-    return reshaping.reshape(x, [-1])
 
 
 @operation("numpy", "BroadcastTo", "shape")
@@ -403,38 +424,28 @@ def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
     return slicing.slice(inputs, start_indices, list(shape))
 
 
-@operation("numpy", "Tril", "k")
-def tril(x: Any, k: int = 0) -> Tensor:
-    """The matrix's part on and below the k-th diagonal; 0 elsewhere.
-
-    Args:
-        x: [..., m, n].
-        k: the diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-        The shape and dtype of `x`.
-    """
-    if k >= 0:
+@operation("numpy", "Tril", "k", takes=_TRIANGLE)
+def tril(x: Any, k: Any = 0) -> Tensor:
+    """The matrix's part on and below the k-th diagonal; 0 elsewhere."""
+    if isinstance(k, int) and k >= 0:
         return bands.band_part(x, -1, k)
     given: Tensor = as_tensor(x)
-    return given - bands.band_part(given, -k - 1, -1)
+    *_, rows, columns = _shapes.axis_sizes(given)
+    lower = making.tri(rows, columns, k, "bool")
+    zero = constants.zeros([], given.dtype)
+    return selecting.where(lower, given, zero)
 
 
-@operation("numpy", "Triu", "k")
-def triu(x: Any, k: int = 0) -> Tensor:
-    """The matrix's part on and above the k-th diagonal; 0 elsewhere.
-
-    Args:
-        x: [..., m, n].
-        k: the diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-        The shape and dtype of `x`.
-    """
-    if k <= 0:
+@operation("numpy", "Triu", "k", takes=_TRIANGLE)
+def triu(x: Any, k: Any = 0) -> Tensor:
+    """The matrix's part on and above the k-th diagonal; 0 elsewhere."""
+    if isinstance(k, int) and k <= 0:
         return bands.band_part(x, -k, -1)
     given: Tensor = as_tensor(x)
-    return given - bands.band_part(given, -1, k - 1)
+    *_, rows, columns = _shapes.axis_sizes(given)
+    lower = making.tri(rows, columns, k - 1, "bool")
+    zero = constants.zeros([], given.dtype)
+    return selecting.where(lower, zero, given)
 
 
 @operation("core", "StopGradient")
@@ -471,12 +482,6 @@ def _of_parts(x: Any, sparse: bool | None, ragged: bool | None) -> Any:
     if isinstance(x, RaggedTensor):
         return x.to_tensor() if ragged is False else x
     return as_tensor(x)
-
-
-@operation("numpy", "Copy", sparse="of_values")
-def copy(x: Any) -> Tensor:
-    """The same values."""
-    return identities.identity(x)
 
 
 @operation("numpy", "FullLike", "dtype")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import met
 from pinnace.ops.array import casting, reshaping, shapes
@@ -14,62 +15,43 @@ from pinnace.ops.math import bits
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
+_PROMOTED = """Args:
+    x: [...], an integer type.
+    y: [...], broadcastable to `x`; both are promoted to one dtype as Keras does.
 
-@operation("numpy", "BitwiseAnd")
+Returns:
+    The broadcast shape, the common dtype."""
+_SHIFTED = """Args:
+    x: [...], an integer type.
+    y: how many, fewer than `x` has bits: a number, or [...] broadcastable to `x`.
+
+Returns:
+    The broadcast shape, the common dtype."""
+
+
+bitwise_invert = unary("bitwise_invert", bits.invert, "Every bit inverted, for integers.", None)
+bitwise_not = unary("bitwise_not", bits.invert, "Every bit inverted, for integers.", None)
+
+
+@operation("numpy", "BitwiseAnd", takes=_PROMOTED)
 def bitwise_and(x: Any, y: Any) -> Tensor:
-    """The bitwise and.
-
-    Args:
-        x: [...], an integer type.
-        y: [...], broadcastable to `x`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The bitwise and."""
     a, b = met(x, y)
     return bits.bitwise_and(a, b)
 
 
-@operation("numpy", "BitwiseOr")
+@operation("numpy", "BitwiseOr", takes=_PROMOTED)
 def bitwise_or(x: Any, y: Any) -> Tensor:
-    """The bitwise or.
-
-    Args:
-        x: [...], an integer type.
-        y: [...], broadcastable to `x`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The bitwise or."""
     a, b = met(x, y)
     return bits.bitwise_or(a, b)
 
 
-@operation("numpy", "BitwiseXor")
+@operation("numpy", "BitwiseXor", takes=_PROMOTED)
 def bitwise_xor(x: Any, y: Any) -> Tensor:
-    """The bitwise exclusive or.
-
-    Args:
-        x: [...], an integer type.
-        y: [...], broadcastable to `x`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The bitwise exclusive or."""
     a, b = met(x, y)
     return bits.bitwise_xor(a, b)
-
-
-@operation("numpy", "BitwiseInvert")
-def bitwise_invert(x: Any) -> Tensor:
-    """Every bit inverted, for integers."""
-    return bits.invert(x)
-
-
-@operation("numpy", "BitwiseNot")
-def bitwise_not(x: Any) -> Tensor:
-    """Every bit inverted, for integers."""
-    return bits.invert(x)
 
 
 def _shifted(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -80,17 +62,9 @@ def _shifted(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return one, other
 
 
-@operation("numpy", "BitwiseLeftShift")
+@operation("numpy", "BitwiseLeftShift", takes=_SHIFTED)
 def bitwise_left_shift(x: Any, y: Any) -> Tensor:
-    """The bits shifted up by y places.
-
-    Args:
-        x: [...], an integer type.
-        y: how many, fewer than `x` has bits: a number, or [...] broadcastable to `x`.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The bits shifted up by y places."""
     return bits.left_shift(*_shifted(x, y))
 
 
@@ -100,17 +74,9 @@ def left_shift(x: Any, y: Any) -> Tensor:
     return bits.left_shift(*_shifted(x, y))
 
 
-@operation("numpy", "BitwiseRightShift")
+@operation("numpy", "BitwiseRightShift", takes=_SHIFTED)
 def bitwise_right_shift(x: Any, y: Any) -> Tensor:
-    """The bits shifted down by y places, preserving the sign.
-
-    Args:
-        x: [...], an integer type.
-        y: how many, fewer than `x` has bits: a number, or [...] broadcastable to `x`.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The bits shifted down by y places, preserving the sign."""
     return bits.right_shift(*_shifted(x, y))
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.families import BOOLS, COMPARED, FLOATS, PAIR, binary, unary
 from pinnace.keras.ops.operation import operation
-from pinnace.keras.ops.promotion import alike, as_kind, float_pair, floating, met, pair
+from pinnace.keras.ops.promotion import alike, as_bool, as_kind, floating, met, pair
 from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.math import (
@@ -27,67 +28,94 @@ from pinnace.ops.math import (
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-# The docstrings of functions of two arguments.
-_OPERANDS = """Args:
-    x1: [...], a number type or a Python number.
-    x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+_LIKE = """Args:
+    x: [...], any dtype.
+    dtype: dtype of the result; that of `x` if None.
 
 Returns:
-    The broadcast shape, """
-_PAIR = f"{_OPERANDS}the common dtype."
-_FLOATS = f"{_OPERANDS}the common dtype; a float type for integers."
-_COMPARED = f"{_OPERANDS}bool."
-_BOOLS = """Args:
-    x1: [...], cast to bool.
-    x2: [...], broadcastable to `x1`, cast to bool.
+    The shape of `x`."""
 
-Returns:
-    The broadcast shape, bool."""
+add = binary("add", arithmetic.add, "x1 + x2.", sparse="add")
+subtract = binary("subtract", arithmetic.subtract, "x1 - x2.", sparse="subtract")
+multiply = binary("multiply", arithmetic.multiply, "x1 x2, element by element.", sparse="multiply")
+divide = binary(
+    "divide", division.divide, "x1 / x2; integers become floats.", FLOATS, sparse="divide"
+)
+true_divide = binary(
+    "true_divide", division.divide, "x1 / x2; integers become floats.", FLOATS, sparse="divide"
+)
+divide_no_nan = binary("divide_no_nan", division.divide_no_nan, "x1 / x2; 0 where x2 is 0.", FLOATS)
+floor_divide = binary(
+    "floor_divide", division.floordiv, "The largest integer that is not above x1 / x2."
+)
+maximum = binary("maximum", arithmetic.maximum, "The larger of both.", sparse="maximum")
+minimum = binary("minimum", arithmetic.minimum, "The smaller of both.", sparse="minimum")
+negative = unary(
+    "negative", arithmetic.negative, "-x, element by element.", None, sparse="of_values"
+)
+absolute = unary("absolute", polar.abs, "The absolute values.", None, sparse="of_values")
+abs = unary("abs", polar.abs, "The absolute values.", None, sparse="of_values")
+sign = unary("sign", polar.sign, "-1, 0 or 1.", None, sparse="of_values")
+square = unary("square", arithmetic.square, "x².", None, sparse="of_values")
+sqrt = unary("sqrt", exponents.sqrt, "The square root.", sparse="of_values")
+rsqrt = unary("rsqrt", exponents.rsqrt, "1 / sqrt(x).", module="math")
+exp = unary("exp", exponents.exp, "e to the power x.", sparse="of_dense")
+expm1 = unary("expm1", exponents.expm1, "exp(x) - 1, exact near 0.", sparse="of_values")
+log = unary("log", exponents.log, "The natural logarithm.", sparse="of_dense")
+log1p = unary("log1p", exponents.log1p, "log(1 + x), exact near 0.", sparse="of_values")
+floor = unary("floor", rounding.floor, "The next whole number below.", sparse="of_values")
+ceil = unary("ceil", rounding.ceil, "The next whole number above.", sparse="of_values")
+sin = unary("sin", trigonometry.sin, "The sine of radians.", sparse="of_values")
+cos = unary("cos", trigonometry.cos, "The cosine of radians.", sparse="of_dense")
+tan = unary("tan", trigonometry.tan, "The tangent of radians.", sparse="of_values")
+arcsin = unary("arcsin", trigonometry.asin, "The angle whose sine is x.", sparse="of_values")
+arccos = unary("arccos", trigonometry.acos, "The angle whose cosine is x.", sparse="of_dense")
+arctan = unary("arctan", trigonometry.atan, "The angle whose tangent is x.", sparse="of_values")
+arctan2 = binary("arctan2", trigonometry.atan2, "The angle of the point (x2, x1).", FLOATS)
+sinh = unary("sinh", trigonometry.sinh, "The hyperbolic sine.", sparse="of_values")
+cosh = unary("cosh", trigonometry.cosh, "The hyperbolic cosine.", sparse="of_dense")
+tanh = unary("tanh", trigonometry.tanh, "The hyperbolic tangent.", sparse="of_values")
+erf = unary("erf", error_and_gamma.erf, "The error function.", module="math")
+equal = binary("equal", comparison.equal, "Elementwise equality.", COMPARED)
+not_equal = binary("not_equal", comparison.not_equal, "Elementwise inequality.", COMPARED)
+greater = binary("greater", comparison.greater, "Whether x1 > x2, element by element.", COMPARED)
+greater_equal = binary(
+    "greater_equal", comparison.greater_equal, "Whether x1 >= x2, element by element.", COMPARED
+)
+less = binary("less", comparison.less, "Whether x1 < x2, element by element.", COMPARED)
+less_equal = binary(
+    "less_equal", comparison.less_equal, "Whether x1 <= x2, element by element.", COMPARED
+)
+logical_and = binary("logical_and", logic.logical_and, "Elementwise logical and.", BOOLS)
+logical_or = binary("logical_or", logic.logical_or, "Elementwise logical or.", BOOLS)
+logical_xor = binary("logical_xor", logic.logical_xor, "Elementwise exclusive or.", BOOLS)
+logical_not = unary("logical_not", logic.logical_not, "Elementwise logical not.", as_bool)
+isfinite = unary(
+    "isfinite",
+    comparison.is_finite,
+    "Whether elements are neither infinite nor NaN.",
+    sparse="of_dense",
+)
+isnan = unary("isnan", comparison.is_nan, "Whether elements are NaN.")
+isinf = unary("isinf", comparison.is_inf, "Whether elements are infinite.")
+real = unary("real", complexes.real, "The real part.", None, sparse="of_values")
+imag = unary("imag", complexes.imag, "The imaginary part.", None, sparse="of_values")
+reciprocal = unary("reciprocal", lambda x: 1.0 / x, "1 / x.", sparse="of_dense")
+log2 = unary(
+    "log2",
+    lambda x: exponents.log(x) / 0.6931471805599453,
+    "The logarithm to base 2.",
+    sparse="of_dense",
+)
+log10 = unary(
+    "log10",
+    lambda x: exponents.log(x) / 2.302585092994046,
+    "The logarithm to base 10.",
+    sparse="of_dense",
+)
 
 
-@operation("numpy", "Add", sparse="add", takes=_PAIR)
-def add(x1: Any, x2: Any) -> Tensor:
-    """x1 + x2."""
-    return arithmetic.add(*pair(x1, x2))
-
-
-@operation("numpy", "Subtract", sparse="subtract", takes=_PAIR)
-def subtract(x1: Any, x2: Any) -> Tensor:
-    """x1 - x2."""
-    return arithmetic.subtract(*pair(x1, x2))
-
-
-@operation("numpy", "Multiply", sparse="multiply", takes=_PAIR)
-def multiply(x1: Any, x2: Any) -> Tensor:
-    """x1 x2, element by element."""
-    return arithmetic.multiply(*pair(x1, x2))
-
-
-@operation("numpy", "Divide", sparse="divide", takes=_FLOATS)
-def divide(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; integers become floats."""
-    return division.divide(*float_pair(x1, x2))
-
-
-@operation("numpy", "TrueDivide", sparse="divide", takes=_FLOATS)
-def true_divide(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; integers become floats."""
-    return division.divide(*float_pair(x1, x2))
-
-
-@operation("numpy", "DivideNoNan", takes=_FLOATS)
-def divide_no_nan(x1: Any, x2: Any) -> Tensor:
-    """x1 / x2; 0 where x2 is 0."""
-    return division.divide_no_nan(*float_pair(x1, x2))
-
-
-@operation("numpy", "FloorDivide", takes=_PAIR)
-def floor_divide(x1: Any, x2: Any) -> Tensor:
-    """The largest integer that is not above x1 / x2."""
-    return division.floordiv(*pair(x1, x2))
-
-
-@operation("numpy", "Mod", takes=_PAIR)
+@operation("numpy", "Mod", takes=PAIR.takes)
 def mod(x1: Any, x2: Any) -> Tensor:
     """The remainder of floor division, with the sign of x2."""
     a, b = met(x1, x2)
@@ -96,7 +124,7 @@ def mod(x1: Any, x2: Any) -> Tensor:
     return division.floormod(a, b)
 
 
-@operation("numpy", "Power", takes=_PAIR)
+@operation("numpy", "Power", takes=PAIR.takes)
 def power(x1: Any, x2: Any) -> Tensor:
     """x1 to the power x2."""
     a, b = pair(x1, x2)
@@ -107,119 +135,11 @@ def power(x1: Any, x2: Any) -> Tensor:
     return exponents.pow(a, b)
 
 
-@operation("numpy", "Maximum", sparse="maximum", takes=_PAIR)
-def maximum(x1: Any, x2: Any) -> Tensor:
-    """The larger of both."""
-    return arithmetic.maximum(*pair(x1, x2))
-
-
-@operation("numpy", "Minimum", sparse="minimum", takes=_PAIR)
-def minimum(x1: Any, x2: Any) -> Tensor:
-    """The smaller of both."""
-    return arithmetic.minimum(*pair(x1, x2))
-
-
-@operation("numpy", "Negative", sparse="of_values")
-def negative(x: Any) -> Tensor:
-    """-x, element by element."""
-    return arithmetic.negative(x)
-
-
-@operation("numpy", "Absolute", sparse="of_values")
-def absolute(x: Any) -> Tensor:
-    """The absolute values."""
-    return polar.abs(x)
-
-
-@operation("numpy", "Abs", sparse="of_values")
-def abs(x: Any) -> Tensor:
-    """The absolute values."""
-    return polar.abs(x)
-
-
-@operation("numpy", "Sign", sparse="of_values")
-def sign(x: Any) -> Tensor:
-    """-1, 0 or 1."""
-    return polar.sign(x)
-
-
-@operation("numpy", "Square", sparse="of_values")
-def square(x: Any) -> Tensor:
-    """x²."""
-    return arithmetic.square(x)
-
-
-@operation("numpy", "Sqrt", sparse="of_values")
-def sqrt(x: Any) -> Tensor:
-    """The square root."""
-    return exponents.sqrt(floating(x))
-
-
-@operation("math", "Rsqrt")
-def rsqrt(x: Any) -> Tensor:
-    """1 / sqrt(x)."""
-    return exponents.rsqrt(floating(x))
-
-
-@operation("numpy", "Reciprocal", sparse="of_dense")
-def reciprocal(x: Any) -> Tensor:
-    """1 / x."""
-    return 1.0 / floating(x)
-
-
-@operation("numpy", "Exp", sparse="of_dense")
-def exp(x: Any) -> Tensor:
-    """e to the power x."""
-    return exponents.exp(floating(x))
-
-
-@operation("numpy", "Expm1", sparse="of_values")
-def expm1(x: Any) -> Tensor:
-    """exp(x) - 1, exact near 0."""
-    return exponents.expm1(floating(x))
-
-
-@operation("numpy", "Log", sparse="of_dense")
-def log(x: Any) -> Tensor:
-    """The natural logarithm."""
-    return exponents.log(floating(x))
-
-
-@operation("numpy", "Log1p", sparse="of_values")
-def log1p(x: Any) -> Tensor:
-    """log(1 + x), exact near 0."""
-    return exponents.log1p(floating(x))
-
-
-@operation("numpy", "Log2", sparse="of_dense")
-def log2(x: Any) -> Tensor:
-    """The logarithm to base 2."""
-    return exponents.log(floating(x)) / 0.6931471805599453
-
-
-@operation("numpy", "Log10", sparse="of_dense")
-def log10(x: Any) -> Tensor:
-    """The logarithm to base 10."""
-    return exponents.log(floating(x)) / 2.302585092994046
-
-
-@operation("numpy", "Logaddexp", takes=_FLOATS)
+@operation("numpy", "Logaddexp", takes=FLOATS.takes)
 def logaddexp(x1: Any, x2: Any) -> Tensor:
     """log(exp(x1) + exp(x2)), without overflow."""
     a, b = (floating(x) for x in alike(x1, x2))
     return arithmetic.maximum(a, b) + exponents.log1p(exponents.exp(-polar.abs(a - b)))
-
-
-@operation("numpy", "Floor", sparse="of_values")
-def floor(x: Any) -> Tensor:
-    """The next whole number below."""
-    return rounding.floor(floating(x))
-
-
-@operation("numpy", "Ceil", sparse="of_values")
-def ceil(x: Any) -> Tensor:
-    """The next whole number above."""
-    return rounding.ceil(floating(x))
 
 
 @operation("numpy", "Round", "decimals", sparse="of_values")
@@ -255,150 +175,6 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
     low, high = casting.cast(x_min, x.dtype), casting.cast(x_max, x.dtype)
     kept: Tensor = clipping.clip_by_value(x, low, high)
     return kept
-
-
-@operation("numpy", "Sin", sparse="of_values")
-def sin(x: Any) -> Tensor:
-    """The sine of radians."""
-    return trigonometry.sin(floating(x))
-
-
-@operation("numpy", "Cos", sparse="of_dense")
-def cos(x: Any) -> Tensor:
-    """The cosine of radians."""
-    return trigonometry.cos(floating(x))
-
-
-@operation("numpy", "Tan", sparse="of_values")
-def tan(x: Any) -> Tensor:
-    """The tangent of radians."""
-    return trigonometry.tan(floating(x))
-
-
-@operation("numpy", "Arcsin", sparse="of_values")
-def arcsin(x: Any) -> Tensor:
-    """The angle whose sine is x."""
-    return trigonometry.asin(floating(x))
-
-
-@operation("numpy", "Arccos", sparse="of_dense")
-def arccos(x: Any) -> Tensor:
-    """The angle whose cosine is x."""
-    return trigonometry.acos(floating(x))
-
-
-@operation("numpy", "Arctan", sparse="of_values")
-def arctan(x: Any) -> Tensor:
-    """The angle whose tangent is x."""
-    return trigonometry.atan(floating(x))
-
-
-@operation("numpy", "Arctan2", takes=_FLOATS)
-def arctan2(x1: Any, x2: Any) -> Tensor:
-    """The angle of the point (x2, x1)."""
-    return trigonometry.atan2(*float_pair(x1, x2))
-
-
-@operation("numpy", "Sinh", sparse="of_values")
-def sinh(x: Any) -> Tensor:
-    """The hyperbolic sine."""
-    return trigonometry.sinh(floating(x))
-
-
-@operation("numpy", "Cosh", sparse="of_dense")
-def cosh(x: Any) -> Tensor:
-    """The hyperbolic cosine."""
-    return trigonometry.cosh(floating(x))
-
-
-@operation("numpy", "Tanh", sparse="of_values")
-def tanh(x: Any) -> Tensor:
-    """The hyperbolic tangent."""
-    return trigonometry.tanh(floating(x))
-
-
-@operation("math", "Erf")
-def erf(x: Any) -> Tensor:
-    """The error function."""
-    return error_and_gamma.erf(floating(x))
-
-
-@operation("numpy", "Equal", takes=_COMPARED)
-def equal(x1: Any, x2: Any) -> Tensor:
-    """Elementwise equality."""
-    return comparison.equal(*pair(x1, x2))
-
-
-@operation("numpy", "NotEqual", takes=_COMPARED)
-def not_equal(x1: Any, x2: Any) -> Tensor:
-    """Elementwise inequality."""
-    return comparison.not_equal(*pair(x1, x2))
-
-
-@operation("numpy", "Greater", takes=_COMPARED)
-def greater(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 > x2, element by element."""
-    return comparison.greater(*pair(x1, x2))
-
-
-@operation("numpy", "GreaterEqual", takes=_COMPARED)
-def greater_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 >= x2, element by element."""
-    return comparison.greater_equal(*pair(x1, x2))
-
-
-@operation("numpy", "Less", takes=_COMPARED)
-def less(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 < x2, element by element."""
-    return comparison.less(*pair(x1, x2))
-
-
-@operation("numpy", "LessEqual", takes=_COMPARED)
-def less_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether x1 <= x2, element by element."""
-    return comparison.less_equal(*pair(x1, x2))
-
-
-@operation("numpy", "LogicalAnd", takes=_BOOLS)
-def logical_and(x1: Any, x2: Any) -> Tensor:
-    """Elementwise logical and."""
-    return logic.logical_and(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
-
-
-@operation("numpy", "LogicalOr", takes=_BOOLS)
-def logical_or(x1: Any, x2: Any) -> Tensor:
-    """Elementwise logical or."""
-    return logic.logical_or(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
-
-
-@operation("numpy", "LogicalXor", takes=_BOOLS)
-def logical_xor(x1: Any, x2: Any) -> Tensor:
-    """Elementwise exclusive or."""
-    return logic.logical_xor(casting.cast(x1, "bool"), casting.cast(x2, "bool"))
-
-
-@operation("numpy", "LogicalNot")
-def logical_not(x: Any) -> Tensor:
-    """Elementwise logical not."""
-    return logic.logical_not(casting.cast(x, "bool"))
-
-
-@operation("numpy", "Isfinite", sparse="of_dense")
-def isfinite(x: Any) -> Tensor:
-    """Whether elements are neither infinite nor NaN."""
-    return comparison.is_finite(floating(x))
-
-
-@operation("numpy", "Isnan")
-def isnan(x: Any) -> Tensor:
-    """Whether elements are NaN."""
-    return comparison.is_nan(floating(x))
-
-
-@operation("numpy", "Isinf")
-def isinf(x: Any) -> Tensor:
-    """Whether elements are infinite."""
-    return comparison.is_inf(floating(x))
 
 
 @operation("numpy", "NanToNum", "nan", "posinf", "neginf")
@@ -466,41 +242,13 @@ def cast(x: Any, dtype: Any) -> Tensor:
     return casting.cast(x, dtype)
 
 
-@operation("numpy", "Real", sparse="of_values")
-def real(x: Any) -> Tensor:
-    """The real part."""
-    return complexes.real(x)
-
-
-@operation("numpy", "Imag", sparse="of_values")
-def imag(x: Any) -> Tensor:
-    """The imaginary part."""
-    return complexes.imag(x)
-
-
-@operation("numpy", "ZerosLike", "dtype")
+@operation("numpy", "ZerosLike", "dtype", takes=_LIKE)
 def zeros_like(x: Any, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of x.
-
-    Args:
-        x: [...], any dtype.
-        dtype: dtype of the result; that of `x` if None.
-
-    Returns:
-        The shape of `x`.
-    """
+    """Zeros of the shape of x."""
     return constants.zeros_like(x, None if dtype is None else dtypes.as_dtype(dtype))
 
 
-@operation("numpy", "OnesLike", "dtype")
+@operation("numpy", "OnesLike", "dtype", takes=_LIKE)
 def ones_like(x: Any, dtype: Any = None) -> Tensor:
-    """Ones of the shape of x.
-
-    Args:
-        x: [...], any dtype.
-        dtype: dtype of the result; that of `x` if None.
-
-    Returns:
-        The shape of `x`.
-    """
+    """Ones of the shape of x."""
     return constants.ones_like(x, None if dtype is None else dtypes.as_dtype(dtype))

@@ -13,7 +13,15 @@ from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import as_kind
 from pinnace.keras.result_types import result_type
-from pinnace.ops.array import broadcasting, casting, constants, indicators, reshaping, shapes
+from pinnace.ops.array import (
+    broadcasting,
+    casting,
+    constants,
+    indicators,
+    rearranged,
+    reshaping,
+    shapes,
+)
 from pinnace.ops.linalg import bands
 from pinnace.ops.math import comparison, exponents, polar, ranges, rounding
 
@@ -157,12 +165,11 @@ def linspace(
     distance = (last - first) / parts if parts > 0 else constants.constant(np.nan, inner)
     if not endpoint and num > 1:
         last = last - distance
-    shape = shapes.broadcast_dynamic_shape(shapes.shape(first), shapes.shape(last))
+    first, last = rearranged.broadcast(first, last)
     if num:
-        first, last = (broadcasting.broadcast_to(x, shape) for x in (first, last))
         made = ranges.linspace(first, last, num, axis=axis)
     else:
-        made = reshaping.expand_dims(broadcasting.broadcast_to(first, shape), axis)
+        made = reshaping.expand_dims(first, axis)
         made = made[(slice(None),) * (axis % len(made.shape)) + (slice(0, 0),)]
     if not kind.is_floating:
         made = rounding.floor(made)
@@ -267,7 +274,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
             )
     if isinstance(k, int) and k == 0:
         return bands.eye(N, M, dtype=_kind(dtype))
-    return casting.cast(comparison.equal(_offsets(N, N if M is None else M), k), _kind(dtype))
+    return casting.cast(
+        comparison.equal(rearranged.offsets(N, N if M is None else M), k), _kind(dtype)
+    )
 
 
 def identity(n: int, dtype: Any = None) -> Tensor:
@@ -295,15 +304,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor: 
     Returns:
         [N, M].
     """
-    offsets = _offsets(N, N if M is None else M)
+    offsets = rearranged.offsets(N, N if M is None else M)
     return casting.cast(comparison.less_equal(offsets, k), _kind(dtype))
-
-
-def _offsets(rows: Any, columns: Any) -> Tensor:
-    """The offset of each matrix element from the main diagonal."""
-    down = reshaping.expand_dims(ranges.range(rows), 1)
-    offsets: Tensor = reshaping.expand_dims(ranges.range(columns), 0) - down
-    return offsets
 
 
 @operation("numpy", "Vander", "N", "increasing")

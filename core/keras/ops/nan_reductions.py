@@ -9,6 +9,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops import reductions
 from pinnace.keras.ops.elementwise import nan_to_num
+from pinnace.keras.ops.families import AXES, CUMULATIVE, EXTREMES, MEANS, PLACES, SUMS
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import floating, summable
 from pinnace.ops.array import casting, constants, selecting
@@ -16,8 +17,6 @@ from pinnace.ops.math import arithmetic, comparison, exponents, logic, reduction
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
-
-_AXES = ("axis", "keepdims")
 
 
 def _axes(axis: Any) -> Any:
@@ -33,41 +32,23 @@ def _all_nan(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return reduction.reduce_all(comparison.is_nan(x), _axes(axis), keepdims)
 
 
-@operation("numpy", "Nansum", *_AXES)
+@operation("numpy", "Nansum", *AXES, takes=SUMS.takes)
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum along axes, NaN as 0.
-
-    Args:
-        x: [...], a number type; small integers are widened.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes.
-    """
+    """The sum along axes, NaN as 0."""
     tensor = summable(x)
     kept = _without(tensor, 0.0) if tensor.dtype.is_floating else tensor
     return reduction.reduce_sum(kept, _axes(axis), keepdims)
 
 
-@operation("numpy", "Nanprod", *_AXES)
+@operation("numpy", "Nanprod", *AXES, takes=SUMS.takes)
 def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The product along axes, NaN as 1.
-
-    Args:
-        x: [...], a number type; small integers are widened.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes.
-    """
+    """The product along axes, NaN as 1."""
     tensor = summable(x)
     kept = _without(tensor, 1.0) if tensor.dtype.is_floating else tensor
     return reduction.reduce_prod(kept, _axes(axis), keepdims)
 
 
-@operation("numpy", "Nanmean", *_AXES)
+@operation("numpy", "Nanmean", *AXES)
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The mean along axes, ignoring NaN; NaN if all are NaN.
 
@@ -94,18 +75,9 @@ def _count(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return reduction.reduce_sum(seen, _axes(axis), keepdims)
 
 
-@operation("numpy", "Nanvar", *_AXES)
+@operation("numpy", "Nanvar", *AXES, takes=MEANS.takes)
 def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The variance along axes, ignoring NaN.
-
-    Args:
-        x: [...], a real number type; integers become floats.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, a float type.
-    """
+    """The variance along axes, ignoring NaN."""
     tensor = floating(x)
     mean: Tensor = nanmean(tensor, axis, True)
     # NaN is replaced before the subtraction; replacing it afterwards would make the gradient NaN.
@@ -115,18 +87,9 @@ def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return reduction.reduce_sum(apart, _axes(axis), keepdims) / _count(tensor, axis, keepdims)
 
 
-@operation("numpy", "Nanstd", *_AXES)
+@operation("numpy", "Nanstd", *AXES, takes=MEANS.takes)
 def nanstd(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The standard deviation along axes, ignoring NaN.
-
-    Args:
-        x: [...], a real number type; integers become floats.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, a float type.
-    """
+    """The standard deviation along axes, ignoring NaN."""
     return exponents.sqrt(nanvar(x, axis, keepdims))
 
 
@@ -143,33 +106,15 @@ def _extreme(which: Any, x: Any, least: float, axis: Any, keepdims: bool) -> Ten
     return selecting.where(_all_nan(tensor, axis, keepdims), nan, found)
 
 
-@operation("numpy", "Nanmax", *_AXES)
+@operation("numpy", "Nanmax", *AXES, takes=EXTREMES.takes)
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The maximum along axes, ignoring NaN; NaN if all are NaN.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
+    """The maximum along axes, ignoring NaN; NaN if all are NaN."""
     return _extreme(reduction.reduce_max, x, -math.inf, axis, keepdims)
 
 
-@operation("numpy", "Nanmin", *_AXES)
+@operation("numpy", "Nanmin", *AXES, takes=EXTREMES.takes)
 def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The minimum along axes, ignoring NaN; NaN if all are NaN.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
+    """The minimum along axes, ignoring NaN; NaN if all are NaN."""
     return _extreme(reduction.reduce_min, x, math.inf, axis, keepdims)
 
 
@@ -182,63 +127,27 @@ def _place(which: Any, x: Any, least: float, axis: int | None, keepdims: bool) -
     return selecting.where(_all_nan(tensor, axis, keepdims), -1, found)
 
 
-@operation("numpy", "Nanargmax", *_AXES)
+@operation("numpy", "Nanargmax", *AXES, takes=PLACES)
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the largest element that is not NaN; -1 where all are.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis; the flat tensor if None.
-        keepdims: the axis stays, with size 1.
-
-    Returns:
-        [...] without `axis`, int32.
-    """
+    """The index of the largest element that is not NaN; -1 where all are."""
     return _place(reductions.argmax, x, -math.inf, axis, keepdims)
 
 
-@operation("numpy", "Nanargmin", *_AXES)
+@operation("numpy", "Nanargmin", *AXES, takes=PLACES)
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the smallest element that is not NaN; -1 where all are.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis; the flat tensor if None.
-        keepdims: the axis stays, with size 1.
-
-    Returns:
-        [...] without `axis`, int32.
-    """
+    """The index of the smallest element that is not NaN; -1 where all are."""
     return _place(reductions.argmin, x, math.inf, axis, keepdims)
 
 
-@operation("numpy", "Nancumsum", "axis", "dtype")
+@operation("numpy", "Nancumsum", "axis", "dtype", takes=CUMULATIVE)
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The cumulative sums along an axis, NaN as 0 and infinities as the largest numbers.
-
-    Args:
-        x: [...], a number type.
-        axis: an axis; the flat tensor if None.
-        dtype: to cast to before.
-
-    Returns:
-        The shape of `x`, or as many elements in one axis.
-    """
+    """The cumulative sums along an axis, NaN as 0 and infinities as the largest numbers."""
     found: Tensor = reductions.cumsum(nan_to_num(x), axis, dtype)
     return found
 
 
-@operation("numpy", "Nancumprod", "axis", "dtype")
+@operation("numpy", "Nancumprod", "axis", "dtype", takes=CUMULATIVE)
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The cumulative products along an axis, NaN as 1 and infinities as the largest numbers.
-
-    Args:
-        x: [...], a number type.
-        axis: an axis; the flat tensor if None.
-        dtype: to cast to before.
-
-    Returns:
-        The shape of `x`, or as many elements in one axis.
-    """
+    """The cumulative products along an axis, NaN as 1 and infinities as the largest numbers."""
     found: Tensor = reductions.cumprod(nan_to_num(x, 1.0), axis, dtype)
     return found

@@ -8,71 +8,44 @@ from pinnace.framework import dtypes
 from pinnace.keras import activations
 from pinnace.keras.batch_moments import batch_moments
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.formats import channels_last, channels_restored
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, floating, pair
 from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, indicators, reshaping
 from pinnace.ops.array.saturation import saturate_cast
-from pinnace.ops.math import arithmetic, division, einstein, exponents, polar, products, reduction
+from pinnace.ops.math import (
+    arithmetic,
+    division,
+    einstein,
+    error_and_gamma,
+    exponents,
+    polar,
+    products,
+    reduction,
+)
 from pinnace.ops.nn import convolutions, pooling, smooth, softmaxes
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-@operation("nn", "Relu")
-def relu(x: Any) -> Tensor:
-    """max(x, 0)."""
-    return activations.relu(x)
-
-
-@operation("nn", "Relu6")
-def relu6(x: Any) -> Tensor:
-    """min(max(x, 0), 6)."""
-    return activations.relu6(x)
-
-
-@operation("nn", "Sigmoid")
-def sigmoid(x: Any) -> Tensor:
-    """1 / (1 + exp(-x))."""
-    return exponents.sigmoid(floating(x))
-
-
-@operation("nn", "Softplus")
-def softplus(x: Any) -> Tensor:
-    """log(1 + exp(x))."""
-    return activations.softplus(floating(x))
-
-
-@operation("nn", "Softsign")
-def softsign(x: Any) -> Tensor:
-    """x / (1 + |x|)."""
-    return activations.softsign(floating(x))
-
-
-@operation("nn", "Silu")
-def silu(x: Any) -> Tensor:
-    """x sigmoid(x)."""
-    return activations.silu(floating(x))
-
-
-@operation("nn", "HardSigmoid")
-def hard_sigmoid(x: Any) -> Tensor:
-    """relu6(x + 3) / 6."""
-    return activations.hard_sigmoid(floating(x))
-
-
-@operation("nn", "HardSilu")
-def hard_silu(x: Any) -> Tensor:
-    """x relu6(x + 3) / 6."""
-    return activations.hard_silu(floating(x))
-
-
-@operation("nn", "LogSigmoid")
-def log_sigmoid(x: Any) -> Tensor:
-    """log(sigmoid(x))."""
-    return smooth.log_sigmoid(floating(x))
+erfinv = unary(
+    "erfinv", error_and_gamma.erfinv, "The inverse of the error function.", module="math"
+)
+relu = unary("relu", activations.relu, "max(x, 0).", None, module="nn")
+relu6 = unary("relu6", activations.relu6, "min(max(x, 0), 6).", None, module="nn")
+sigmoid = unary("sigmoid", exponents.sigmoid, "1 / (1 + exp(-x)).", module="nn")
+softplus = unary("softplus", activations.softplus, "log(1 + exp(x)).", module="nn")
+softsign = unary("softsign", activations.softsign, "x / (1 + |x|).", module="nn")
+silu = unary("silu", activations.silu, "x sigmoid(x).", module="nn")
+hard_sigmoid = unary("hard_sigmoid", activations.hard_sigmoid, "relu6(x + 3) / 6.", module="nn")
+hard_silu = unary("hard_silu", activations.hard_silu, "x relu6(x + 3) / 6.", module="nn")
+log_sigmoid = unary("log_sigmoid", smooth.log_sigmoid, "log(sigmoid(x)).", module="nn")
+selu = unary(
+    "selu", activations.selu, "A scaled `elu` that preserves mean 0 and variance 1.", module="nn"
+)
 
 
 @operation("nn", "LeakyRelu", "negative_slope")
@@ -101,12 +74,6 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
         The shape of `x`.
     """
     return activations.elu(floating(x), alpha)
-
-
-@operation("nn", "Selu")
-def selu(x: Any) -> Tensor:
-    """A scaled `elu` that preserves mean 0 and variance 1."""
-    return activations.selu(floating(x))
 
 
 @operation("nn", "Gelu", "approximate")
@@ -422,11 +389,3 @@ def outer(x1: Any, x2: Any) -> Tensor:
     """
     a, b = alike(x1, x2)
     return reshaping.reshape(a, [-1, 1]) * reshaping.reshape(b, [1, -1])
-
-
-@operation("math", "Erfinv")
-def erfinv(x: Any) -> Tensor:
-    """The inverse of the error function."""
-    from pinnace.ops.math import error_and_gamma
-
-    return error_and_gamma.erfinv(floating(x))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import floating, measured
 from pinnace.ops.array import casting, constants, selecting
@@ -25,6 +26,72 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
+def _measured(x: Any) -> Tensor:
+    return measured(x)[0]
+
+
+def _is(x: Tensor, value: float) -> Tensor:
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        return constants.zeros_like(x, dtypes.bool)
+    return comparison.equal(x, constants.constant(value, x.dtype))
+
+
+arccosh = unary(
+    "arccosh",
+    trigonometry.acosh,
+    "The number whose hyperbolic cosine is x; NaN below 1.",
+    sparse="of_dense",
+)
+arcsinh = unary(
+    "arcsinh", trigonometry.asinh, "The number whose hyperbolic sine is x.", sparse="of_values"
+)
+arctanh = unary(
+    "arctanh",
+    trigonometry.atanh,
+    "The number whose hyperbolic tangent is x; NaN outside of [-1, 1].",
+    sparse="of_values",
+)
+conj = unary(
+    "conj", complexes.conj, "The complex conjugate; a real number itself.", None, sparse="of_values"
+)
+conjugate = unary(
+    "conjugate",
+    complexes.conj,
+    "The complex conjugate; a real number itself.",
+    None,
+    sparse="of_values",
+)
+erfc = unary(
+    "erfc", error_and_gamma.erfc, "1 - erf(x), exact where erf(x) is near 1.", module="math"
+)
+fabs = unary("fabs", polar.abs, "The absolute values; integers become floats.", sparse="of_values")
+deg2rad = unary(
+    "deg2rad", lambda x: x * (math.pi / 180.0), "Degrees as radians: x π / 180.", _measured
+)
+rad2deg = unary(
+    "rad2deg", lambda x: x * (180.0 / math.pi), "Radians as degrees: x 180 / π.", _measured
+)
+isneginf = unary(
+    "isneginf",
+    lambda x: _is(x, -math.inf),
+    "Whether elements are -∞; False for integers.",
+    convert_to_tensor,
+)
+isposinf = unary(
+    "isposinf",
+    lambda x: _is(x, math.inf),
+    "Whether elements are +∞; False for integers.",
+    convert_to_tensor,
+)
+
+
+@operation("numpy", "Exp2", sparse="of_dense")
+def exp2(x: Any) -> Tensor:
+    """2 to the power x."""
+    tensor = floating(x)
+    return exponents.pow(constants.constant(2.0, tensor.dtype), tensor)
+
+
 @operation("numpy", "Angle")
 def angle(x: Any) -> Tensor:
     """The angle of a complex number, in radians; 0 or π for a real one.
@@ -38,24 +105,6 @@ def angle(x: Any) -> Tensor:
     return polar.angle(floating(x))
 
 
-@operation("numpy", "Arccosh", sparse="of_dense")
-def arccosh(x: Any) -> Tensor:
-    """The number whose hyperbolic cosine is x; NaN below 1."""
-    return trigonometry.acosh(floating(x))
-
-
-@operation("numpy", "Arcsinh", sparse="of_values")
-def arcsinh(x: Any) -> Tensor:
-    """The number whose hyperbolic sine is x."""
-    return trigonometry.asinh(floating(x))
-
-
-@operation("numpy", "Arctanh", sparse="of_values")
-def arctanh(x: Any) -> Tensor:
-    """The number whose hyperbolic tangent is x; NaN outside of [-1, 1]."""
-    return trigonometry.atanh(floating(x))
-
-
 @operation("numpy", "Cbrt")
 def cbrt(x: Any) -> Tensor:
     """The cube root, of negative numbers too.
@@ -66,53 +115,8 @@ def cbrt(x: Any) -> Tensor:
     Returns:
         The shape of `x`, a float type.
     """
-    (tensor,) = measured(x)
+    tensor = _measured(x)
     return polar.sign(tensor) * exponents.pow(polar.abs(tensor), 1.0 / 3.0)
-
-
-@operation("numpy", "Conj", sparse="of_values")
-def conj(x: Any) -> Tensor:
-    """The complex conjugate; a real number itself."""
-    return complexes.conj(x)
-
-
-@operation("numpy", "Conjugate", sparse="of_values")
-def conjugate(x: Any) -> Tensor:
-    """The complex conjugate; a real number itself."""
-    return complexes.conj(x)
-
-
-@operation("numpy", "Deg2rad")
-def deg2rad(x: Any) -> Tensor:
-    """Degrees as radians: x π / 180."""
-    (tensor,) = measured(x)
-    return tensor * (math.pi / 180.0)
-
-
-@operation("numpy", "Rad2deg")
-def rad2deg(x: Any) -> Tensor:
-    """Radians as degrees: x 180 / π."""
-    (tensor,) = measured(x)
-    return tensor * (180.0 / math.pi)
-
-
-@operation("math", "Erfc")
-def erfc(x: Any) -> Tensor:
-    """1 - erf(x), exact where erf(x) is near 1."""
-    return error_and_gamma.erfc(floating(x))
-
-
-@operation("numpy", "Exp2", sparse="of_dense")
-def exp2(x: Any) -> Tensor:
-    """2 to the power x."""
-    tensor = floating(x)
-    return exponents.pow(constants.constant(2.0, tensor.dtype), tensor)
-
-
-@operation("numpy", "Fabs", sparse="of_values")
-def fabs(x: Any) -> Tensor:
-    """The absolute values; integers become floats."""
-    return polar.abs(floating(x))
 
 
 @operation("numpy", "I0")
@@ -125,30 +129,8 @@ def i0(x: Any) -> Tensor:
     Returns:
         The shape of `x`, a float type.
     """
-    (tensor,) = measured(x)
+    tensor = _measured(x)
     return tails.bessel_i0(tensor)
-
-
-def _has_no_infinity(x: Tensor) -> bool:
-    return not (x.dtype.is_floating or x.dtype.is_complex)
-
-
-@operation("numpy", "Isneginf")
-def isneginf(x: Any) -> Tensor:
-    """Whether elements are -∞; False for integers."""
-    tensor: Tensor = convert_to_tensor(x)
-    if _has_no_infinity(tensor):
-        return constants.zeros_like(tensor, dtypes.bool)
-    return comparison.equal(tensor, constants.constant(-math.inf, tensor.dtype))
-
-
-@operation("numpy", "Isposinf")
-def isposinf(x: Any) -> Tensor:
-    """Whether elements are +∞; False for integers."""
-    tensor: Tensor = convert_to_tensor(x)
-    if _has_no_infinity(tensor):
-        return constants.zeros_like(tensor, dtypes.bool)
-    return comparison.equal(tensor, constants.constant(math.inf, tensor.dtype))
 
 
 @operation("numpy", "Isreal")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.functions.control import looping
+from pinnace.functions.control import divisors
 from pinnace.keras.ops.elementwise import cos, sin
+from pinnace.keras.ops.families import MEASURED, REALS
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import measured, met, met_floats, pair
-from pinnace.ops.array import broadcasting, casting, constants, selecting, shapes
+from pinnace.ops.array import casting, combined, constants, selecting
 from pinnace.ops.math import (
     arithmetic,
     comparison,
@@ -27,6 +28,16 @@ from pinnace.ops.math import (
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
+
+_WHOLE = """Args:
+    x1: [...], an integer type.
+    x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
+
+Returns:
+    The broadcast shape, the common dtype.
+
+Raises:
+    TypeError: the numbers are no integers."""
 
 
 @operation("numpy", "Isclose", "equal_nan")
@@ -48,7 +59,8 @@ def isclose(
     a, b = met(x1, x2)
     if not a.dtype.is_floating:
         return comparison.equal(a, b)
-    return _or_both_nan(a, b, _near(a, b, rtol, atol), equal_nan)
+    near = combined.near(a, b, rtol, atol)
+    return combined.or_both_nan(a, b, near) if equal_nan else near
 
 
 @operation("numpy", "AllClose", "rtol", "atol", "equal_nan")
@@ -72,47 +84,20 @@ def allclose(
     if not a.dtype.is_floating:
         return reduction.reduce_all(same)
     finite = logic.logical_and(comparison.is_finite(a), comparison.is_finite(b))
-    near = logic.logical_or(logic.logical_and(finite, _near(a, b, rtol, atol)), same)
-    return reduction.reduce_all(_or_both_nan(a, b, near, equal_nan))
+    near = logic.logical_or(logic.logical_and(finite, combined.near(a, b, rtol, atol)), same)
+    return reduction.reduce_all(combined.or_both_nan(a, b, near) if equal_nan else near)
 
 
-def _near(a: Tensor, b: Tensor, rtol: float, atol: float) -> Tensor:
-    return comparison.less_equal(absolutes.abs(a - b), atol + rtol * absolutes.abs(b))
-
-
-def _or_both_nan(a: Tensor, b: Tensor, near: Tensor, equal_nan: bool) -> Tensor:
-    if not equal_nan:
-        return near
-    both = logic.logical_and(comparison.is_nan(a), comparison.is_nan(b))
-    return logic.logical_or(near, both)
-
-
-@operation("numpy", "Fmax")
+@operation("numpy", "Fmax", takes=REALS.takes)
 def fmax(x1: Any, x2: Any) -> Tensor:
-    """The larger of both; where one is NaN, the other.
-
-    Args:
-        x1: [...], a real number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The larger of both; where one is NaN, the other."""
     a, b = pair(x1, x2)
     return _unless_nan(a, b, arithmetic.maximum(a, b))
 
 
-@operation("numpy", "Fmin")
+@operation("numpy", "Fmin", takes=REALS.takes)
 def fmin(x1: Any, x2: Any) -> Tensor:
-    """The smaller of both; where one is NaN, the other.
-
-    Args:
-        x1: [...], a real number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-    """
+    """The smaller of both; where one is NaN, the other."""
     a, b = pair(x1, x2)
     return _unless_nan(a, b, arithmetic.minimum(a, b))
 
@@ -124,17 +109,9 @@ def _unless_nan(a: Tensor, b: Tensor, chosen: Tensor) -> Tensor:
     return selecting.where(comparison.is_nan(b), a, first)
 
 
-@operation("numpy", "Fmod")
+@operation("numpy", "Fmod", takes=REALS.takes)
 def fmod(x1: Any, x2: Any) -> Tensor:
-    """The remainder of division truncated towards 0, with the sign of x1.
-
-    Args:
-        x1: [...], a real number type or a Python number.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype; int32 of bools.
-    """
+    """The remainder of division truncated towards 0, with the sign of x1; int32 of bools."""
     a, b = met(x1, x2)
     kind = dtypes.int32 if a.dtype is dtypes.bool else a.dtype
     inner = dtypes.int32 if kind.name in {"uint8", "uint16", "uint32"} else kind
@@ -143,70 +120,23 @@ def fmod(x1: Any, x2: Any) -> Tensor:
     return casting.cast(left, kind)
 
 
-def _whole(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
-    """The absolute values of two operands, broadcast and in one integer dtype."""
+def _whole(name: str, x1: Any, x2: Any) -> tuple[Tensor, ...]:
     a, b = met(x1, x2)
     if not a.dtype.is_integer:
         raise TypeError(f"keras.ops.{name}: x1 and x2 must be integers, got {a.dtype.name}")
-    if not a.dtype.name.startswith("u"):
-        a, b = absolutes.abs(a), absolutes.abs(b)
-    shape = shapes.broadcast_dynamic_shape(shapes.shape(a), shapes.shape(b))
-    return broadcasting.broadcast_to(a, shape), broadcasting.broadcast_to(b, shape)
+    return a, b
 
 
-def _common_divisor(a: Tensor, b: Tensor) -> Tensor:
-    """Euclid's algorithm on all pairs at once, until the last one is done."""
-
-    def left(one: Tensor, other: Tensor) -> Tensor:
-        del one
-        return reduction.reduce_any(comparison.not_equal(other, constants.zeros_like(other)))
-
-    def step(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-        done = comparison.equal(other, constants.zeros_like(other))
-        divisor = selecting.where(done, constants.ones_like(other), other)
-        # A remainder by 1 is 0, so pairs that are done stay as they are.
-        return selecting.where(done, one, other), division.floormod(one, divisor)
-
-    found: Tensor = looping.while_loop(left, step, [a, b])[0]
-    return found
-
-
-@operation("numpy", "Gcd")
+@operation("numpy", "Gcd", takes=_WHOLE)
 def gcd(x1: Any, x2: Any) -> Tensor:
-    """The greatest common divisor, not negative; for 0 and a number, that number.
-
-    Args:
-        x1: [...], an integer type.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-
-    Raises:
-        TypeError: the numbers are no integers.
-    """
-    return _common_divisor(*_whole("gcd", x1, x2))
+    """The greatest common divisor, not negative; for 0 and a number, that number."""
+    return divisors.gcd(*_whole("gcd", x1, x2))
 
 
-@operation("numpy", "Lcm")
+@operation("numpy", "Lcm", takes=_WHOLE)
 def lcm(x1: Any, x2: Any) -> Tensor:
-    """The least common multiple, not negative; 0 if one of them is 0.
-
-    Args:
-        x1: [...], an integer type.
-        x2: [...], broadcastable to `x1`; both are promoted to one dtype as Keras does.
-
-    Returns:
-        The broadcast shape, the common dtype.
-
-    Raises:
-        TypeError: the numbers are no integers.
-    """
-    a, b = _whole("lcm", x1, x2)
-    # At least 1: for two zeros the divisor is 0, and the multiple is 0 with any divisor.
-    divisor = _common_divisor(a, b)
-    divisor = arithmetic.maximum(divisor, constants.ones_like(divisor))
-    return a * division.floordiv(b, divisor)
+    """The least common multiple, not negative; 0 if one of them is 0."""
+    return divisors.lcm(*_whole("lcm", x1, x2))
 
 
 @operation("numpy", "Heaviside")
@@ -226,17 +156,9 @@ def heaviside(x1: Any, x2: Any) -> Tensor:
     return selecting.where(comparison.less(a, zeros), zeros, above)
 
 
-@operation("numpy", "Hypot")
+@operation("numpy", "Hypot", takes=MEASURED.takes)
 def hypot(x1: Any, x2: Any) -> Tensor:
-    """sqrt(x1² + x2²), without overflow of the squares.
-
-    Args:
-        x1: [...], a real number type.
-        x2: [...], broadcastable to `x1`; both are promoted to one float dtype.
-
-    Returns:
-        The broadcast shape, a float type.
-    """
+    """sqrt(x1² + x2²), without overflow of the squares."""
     a, b = (absolutes.abs(x) for x in measured(x1, x2))
     large, small = arithmetic.maximum(a, b), arithmetic.minimum(a, b)
     ratio = division.divide_no_nan(small, large)
@@ -268,17 +190,9 @@ def ldexp(x1: Any, x2: Any) -> Tensor:
     return selecting.where(fixed, value, scaled)
 
 
-@operation("numpy", "Logaddexp2")
+@operation("numpy", "Logaddexp2", takes=MEASURED.takes)
 def logaddexp2(x1: Any, x2: Any) -> Tensor:
-    """log2(2**x1 + 2**x2), without overflow.
-
-    Args:
-        x1: [...], a real number type.
-        x2: [...], broadcastable to `x1`; both are promoted to one float dtype.
-
-    Returns:
-        The broadcast shape, a float type.
-    """
+    """log2(2**x1 + 2**x2), without overflow."""
     a, b = met_floats(x1, x2)
     apart = a - b
     log2 = math.log(2.0)
@@ -287,17 +201,9 @@ def logaddexp2(x1: Any, x2: Any) -> Tensor:
     return selecting.where(comparison.is_nan(apart), a + b, arithmetic.maximum(a, b) + more)
 
 
-@operation("numpy", "Nextafter")
+@operation("numpy", "Nextafter", takes=MEASURED.takes)
 def nextafter(x1: Any, x2: Any) -> Tensor:
-    """The number next to x1 in the direction of x2.
-
-    Args:
-        x1: [...], a real number type; integers become floats.
-        x2: [...], broadcastable to `x1`; both are promoted to one float dtype.
-
-    Returns:
-        The broadcast shape, a float type.
-    """
+    """The number next to x1 in the direction of x2."""
     a, b = met_floats(x1, x2)
     if a.dtype.size > 2:
         return arithmetic.nextafter(a, b)

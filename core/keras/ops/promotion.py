@@ -64,6 +64,16 @@ def floating(x: Any) -> Tensor:
     return casting.cast(tensor, floatx())
 
 
+def as_bool(x: Any) -> Tensor:
+    """`x` cast to bool."""
+    return casting.cast(x, dtypes.bool)
+
+
+def bools(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two operands cast to bool."""
+    return as_bool(x1), as_bool(x2)
+
+
 def met(*values: Any) -> tuple[Tensor, ...]:
     """Operands in their `result_type`; Python numbers count as int32 and float32.
 

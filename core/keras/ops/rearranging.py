@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.arrays import moveaxis, split
+from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import met, summable
 from pinnace.ops.array import joining, permutations, rearranged, reshaping, shapes
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.framework.tensor import Tensor
+
+fliplr = unary(
+    "fliplr", lambda x: permutations.reverse(x, [1]), "x with its second axis reversed.", None
+)
+flipud = unary(
+    "flipud", lambda x: permutations.reverse(x, [0]), "The first axis the other way round.", None
+)
 
 
 @operation("numpy", "Append", "axis")
@@ -130,18 +138,6 @@ def _with_axes(x: Tensor, least: int, front: bool = False) -> Tensor:
     return x
 
 
-@operation("numpy", "Fliplr")
-def fliplr(x: Any) -> Tensor:
-    """x with its second axis reversed."""
-    return permutations.reverse(x, [1])
-
-
-@operation("numpy", "Flipud")
-def flipud(x: Any) -> Tensor:
-    """The first axis the other way round."""
-    return permutations.reverse(x, [0])
-
-
 @operation("numpy", "Rot90", "k", "axes")
 def rot90(array: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """x rotated by right angles in the plane of two axes, from the first towards the second.
@@ -163,17 +159,7 @@ def rot90(array: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
         raise ValueError(f"keras.ops.rot90: array must have two axes at least, got {rank}")
     if len(axes) != 2 or len({axis % rank for axis in axes}) != 2:
         raise ValueError(f"keras.ops.rot90: axes must be two different ones, got {tuple(axes)}")
-    first, second = (axis % rank for axis in axes)
-    order = list(range(rank))
-    order[first], order[second] = second, first
-    match k % 4:
-        case 1:
-            return permutations.transpose(permutations.reverse(tensor, [second]), order)
-        case 2:
-            return permutations.reverse(tensor, [first, second])
-        case 3:
-            return permutations.reverse(permutations.transpose(tensor, order), [second])
-    return tensor
+    return rearranged.rotated(tensor, k, *(axis % rank for axis in axes))
 
 
 @operation("numpy", "Diag", "k")

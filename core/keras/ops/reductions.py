@@ -7,41 +7,59 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.ops.families import (
+    AXES,
+    CUMULATIVE,
+    EXTREMES,
+    MEANS,
+    PLACES,
+    SUMS,
+    TRUTHS,
+    reducer,
+)
 from pinnace.keras.ops.operation import operation
-from pinnace.keras.ops.promotion import floating
+from pinnace.keras.ops.promotion import summable
 from pinnace.ops.array import casting, reshaping, sorting
 from pinnace.ops.math import cumulation, extremes, reduction, statistics
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-_AXES = ("axis", "keepdims")
+_INITIAL = """Args:
+    x: [...], a real number type.
+    axis: an axis or several; all if None.
+    keepdims: reduced axes stay, with size 1.
+    initial: a number that counts as one more element.
+
+Returns:
+    [...] without the reduced axes, dtype of `x`."""
+
+sum = reducer(
+    "sum", reduction.reduce_sum, "The sum along axes; of all if None.", SUMS, sparse="total"
+)
+mean = reducer(
+    "mean", reduction.reduce_mean, "The mean along axes; of all if None.", MEANS, sparse="mean"
+)
+var = reducer("var", statistics.reduce_variance, "The mean of the squares about the mean.", MEANS)
+std = reducer("std", statistics.reduce_std, "The root of the variance.", MEANS)
+amax = reducer("amax", reduction.reduce_max, "The largest along axes.", EXTREMES)
+amin = reducer("amin", reduction.reduce_min, "The smallest along axes.", EXTREMES)
+all = reducer("all", reduction.reduce_all, "Whether all elements are true along axes.", TRUTHS)
+any = reducer("any", reduction.reduce_any, "Whether any element is true along axes.", TRUTHS)
+logsumexp = reducer(
+    "logsumexp",
+    statistics.reduce_logsumexp,
+    "log(sum(exp(x))), without overflow.",
+    MEANS,
+    module="math",
+)
 
 
 def _axes(axis: Any) -> Any:
     return builtins.list(axis) if isinstance(axis, tuple) else axis
 
 
-def _summed(x: Any) -> Tensor:
-    """Keras' sum, in which small integers and bools become int32."""
-    x = convert_to_tensor(x)
-    small = x.dtype is dtypes.bool or (x.dtype.is_integer and x.dtype.size < 4)
-    return casting.cast(x, dtypes.int32) if small else x
-
-
-@operation("numpy", "Sum", *_AXES, sparse="total")
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum along axes; of all if None.
-
-    Args:
-        x: [...]; small integers are widened as in Keras.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-    """
-    return reduction.reduce_sum(_summed(x), _axes(axis), keepdims)
-
-
-@operation("numpy", "Prod", *_AXES, "dtype")
+@operation("numpy", "Prod", *AXES, "dtype")
 def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
     """The product along axes; of all if None.
 
@@ -51,53 +69,8 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) ->
         keepdims: reduced axes stay, with size 1.
         dtype: to cast to before.
     """
-    x = _summed(x) if dtype is None else casting.cast(x, dtype)
+    x = summable(x) if dtype is None else casting.cast(x, dtype)
     return reduction.reduce_prod(x, _axes(axis), keepdims)
-
-
-@operation("numpy", "Mean", *_AXES, sparse="mean")
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean along axes; of all if None.
-
-    Args:
-        x: [...]; integers become floats.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, a float type.
-    """
-    return reduction.reduce_mean(floating(x), _axes(axis), keepdims)
-
-
-@operation("numpy", "Var", *_AXES)
-def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean of the squares about the mean.
-
-    Args:
-        x: [...]; integers become floats.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, a float type.
-    """
-    return statistics.reduce_variance(floating(x), _axes(axis), keepdims)
-
-
-@operation("numpy", "Std", *_AXES)
-def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The root of the variance.
-
-    Args:
-        x: [...]; integers become floats.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, a float type.
-    """
-    return statistics.reduce_std(floating(x), _axes(axis), keepdims)
 
 
 def _extreme(which: Any, x: Any, axis: Any, keepdims: bool, initial: Any) -> Tensor:
@@ -111,111 +84,16 @@ def _extreme(which: Any, x: Any, axis: Any, keepdims: bool, initial: Any) -> Ten
     return joined(found, other)
 
 
-@operation("numpy", "Max", *_AXES, "initial")
+@operation("numpy", "Max", *AXES, "initial", takes=_INITIAL)
 def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
-    """The largest along axes; not below `initial`.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-        initial: a number that counts as one more element.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
+    """The largest along axes; not below `initial`."""
     return _extreme(reduction.reduce_max, x, axis, keepdims, initial)
 
 
-@operation("numpy", "Min", *_AXES, "initial")
+@operation("numpy", "Min", *AXES, "initial", takes=_INITIAL)
 def min(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
-    """The smallest along axes; not above `initial`.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-        initial: a number that counts as one more element.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
+    """The smallest along axes; not above `initial`."""
     return _extreme(reduction.reduce_min, x, axis, keepdims, initial)
-
-
-@operation("numpy", "Amax", *_AXES)
-def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest along axes.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
-    return reduction.reduce_max(x, _axes(axis), keepdims)
-
-
-@operation("numpy", "Amin", *_AXES)
-def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest along axes.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
-    return reduction.reduce_min(x, _axes(axis), keepdims)
-
-
-@operation("numpy", "All", *_AXES)
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements are true along axes.
-
-    Args:
-        x: [...], cast to bool.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, bool.
-    """
-    return reduction.reduce_all(casting.cast(x, "bool"), _axes(axis), keepdims)
-
-
-@operation("numpy", "Any", *_AXES)
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element is true along axes.
-
-    Args:
-        x: [...], cast to bool.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, bool.
-    """
-    return reduction.reduce_any(casting.cast(x, "bool"), _axes(axis), keepdims)
-
-
-@operation("math", "Logsumexp", *_AXES)
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow.
-
-    Args:
-        x: [...]; integers become floats.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, a float type.
-    """
-    return statistics.reduce_logsumexp(floating(x), _axes(axis), keepdims)
 
 
 def _place(which: Any, x: Any, axis: int | None, keepdims: bool) -> Tensor:
@@ -230,67 +108,37 @@ def _place(which: Any, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     return reshaping.expand_dims(found, axis)
 
 
-@operation("numpy", "Argmax", *_AXES)
+@operation("numpy", "Argmax", *AXES, takes=PLACES)
 def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the largest along an axis, int32; in the flat tensor if None.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis; the flat tensor if None.
-        keepdims: the axis stays, with size 1.
-
-    Returns:
-        [...] without `axis`, int32; the first of equal elements.
-    """
+    """The index of the largest along an axis, int32; in the flat tensor if None."""
     return _place(extremes.argmax, x, axis, keepdims)
 
 
-@operation("numpy", "Argmin", *_AXES)
+@operation("numpy", "Argmin", *AXES, takes=PLACES)
 def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The index of the smallest along an axis, int32; in the flat tensor if None.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis; the flat tensor if None.
-        keepdims: the axis stays, with size 1.
-
-    Returns:
-        [...] without `axis`, int32; the first of equal elements.
-    """
+    """The index of the smallest along an axis, int32; in the flat tensor if None."""
     return _place(extremes.argmin, x, axis, keepdims)
 
 
-@operation("numpy", "Cumsum", "axis", "dtype")
+def _without_bools(x: Any, dtype: Any) -> Tensor:
+    """`x`, in a dtype if one is given; bools become int32."""
+    tensor: Tensor = convert_to_tensor(x) if dtype is None else casting.cast(x, dtype)
+    return casting.cast(tensor, dtypes.int32) if tensor.dtype is dtypes.bool else tensor
+
+
+@operation("numpy", "Cumsum", "axis", "dtype", takes=CUMULATIVE)
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The cumulative sums along an axis; of the flat tensor if None.
-
-    Args:
-        x: [...], a number type.
-        axis: an axis; the flat tensor if None.
-        dtype: to cast to before; small integers are widened if None.
-
-    Returns:
-        The shape of `x`, or as many elements in one axis.
-    """
-    tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
+    """The cumulative sums along an axis; of the flat tensor if None."""
+    tensor = _without_bools(x, dtype)
     if axis is None:
         return cumulation.cumsum(reshaping.reshape(tensor, [-1]), 0)
     return cumulation.cumsum(tensor, axis)
 
 
-@operation("numpy", "Cumprod", "axis", "dtype")
+@operation("numpy", "Cumprod", "axis", "dtype", takes=CUMULATIVE)
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """The cumulative products along an axis; of the flat tensor if None.
-
-    Args:
-        x: [...], a number type.
-        axis: an axis; the flat tensor if None.
-        dtype: to cast to before; small integers are widened if None.
-
-    Returns:
-        The shape of `x`, or as many elements in one axis.
-    """
-    tensor = _summed(x) if dtype is None else casting.cast(x, dtype)
+    """The cumulative products along an axis; of the flat tensor if None."""
+    tensor = _without_bools(x, dtype)
     if axis is None:
         return cumulation.cumprod(reshaping.reshape(tensor, [-1]), 0)
     return cumulation.cumprod(tensor, axis)

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.ops.arrays import moveaxis
+from pinnace.keras.ops.families import EXTREMES
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import as_kind, floating, met, met_floats
-from pinnace.ops.array import casting, constants, padding, reshaping, slicing
+from pinnace.ops.array import casting, combined, constants, padding, reshaping, slicing
 from pinnace.ops.linalg import bands
-from pinnace.ops.math import arithmetic, clipping, comparison, exponents, products, reduction
+from pinnace.ops.math import (
+    arithmetic,
+    clipping,
+    exponents,
+    products,
+    reduction,
+)
 from pinnace.ops.nn import convolutions
 
 if TYPE_CHECKING:
@@ -44,18 +51,9 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
     return products.tensordot(values, each, [[axis], [0]]) / reduction.reduce_sum(each)
 
 
-@operation("numpy", "Ptp", "axis", "keepdims")
+@operation("numpy", "Ptp", "axis", "keepdims", takes=EXTREMES.takes)
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The distance of the largest and the smallest along axes.
-
-    Args:
-        x: [...], a real number type.
-        axis: an axis or several; all if None.
-        keepdims: reduced axes stay, with size 1.
-
-    Returns:
-        [...] without the reduced axes, dtype of `x`.
-    """
+    """The distance of the largest and the smallest along axes."""
     tensor: Tensor = convert_to_tensor(x)
     high = reduction.reduce_max(tensor, _axes(axis), keepdims)
     low = reduction.reduce_min(tensor, _axes(axis), keepdims)
@@ -83,12 +81,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     rank = tensor.shape.rank
     if n and not rank:
         raise ValueError("keras.ops.diff: a must have one axis at least, got a scalar")
-    before = (slice(None),) * (axis % (rank or 1))
-    for _ in range(n):
-        later, earlier = tensor[(*before, slice(1, None))], tensor[(*before, slice(None, -1))]
-        differs = tensor.dtype is dtypes.bool
-        tensor = comparison.not_equal(later, earlier) if differs else later - earlier
-    return tensor
+    return combined.differences(tensor, n, axis)
 
 
 @operation("numpy", "Trapezoid", "dx", "axis")

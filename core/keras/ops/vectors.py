@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.keras.ops.arrays import moveaxis
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import met
-from pinnace.ops.array import broadcasting, casting, padding, reshaping, shapes
+from pinnace.ops.array import casting, combined, reshaping
 from pinnace.ops.math import arithmetic, exponents, products, reduction
 
 if TYPE_CHECKING:
@@ -82,26 +81,12 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = met(x1, x2)
-    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if not {a.shape[-1], b.shape[-1]} <= {2, 3}:
+    if not {a.shape[axisa], b.shape[axisb]} <= {2, 3}:
         raise ValueError(
             "keras.ops.cross: vectors must have two or three elements, got shapes "
             f"{a.shape.text} and {b.shape.text}"
         )
-    flat = a.shape[-1] == b.shape[-1] == 2
-    a, b = _with_third(a), _with_third(b)
-    shape = shapes.broadcast_dynamic_shape(shapes.shape(a), shapes.shape(b))
-    found = products.cross(broadcasting.broadcast_to(a, shape), broadcasting.broadcast_to(b, shape))
-    if flat:
-        return found[..., 2]
-    turned: Tensor = moveaxis(found, -1, axisc)
-    return turned
-
-
-def _with_third(x: Tensor) -> Tensor:
-    if x.shape[-1] == 3:
-        return x
-    return padding.pad(x, [[0, 0]] * ((x.shape.rank or 1) - 1) + [[0, 1]])
+    return combined.cross(a, b, (axisa, axisb), axisc)
 
 
 @operation("numpy", "Kron")
@@ -116,12 +101,7 @@ def kron(x1: Any, x2: Any) -> Tensor:
         [m p, n q], the common dtype.
     """
     a, b = met(x1, x2)
-    rank = max(a.shape.rank or 0, b.shape.rank or 0)
-    sizes = [[1] * (rank - (x.shape.rank or 0)) + shapes.axis_sizes(x) for x in (a, b)]
-    left = [size for pair in zip(sizes[0], [1] * rank, strict=True) for size in pair]
-    right = [size for pair in zip([1] * rank, sizes[1], strict=True) for size in pair]
-    found = reshaping.reshape(a, left) * reshaping.reshape(b, right)
-    return reshaping.reshape(found, [m * n for m, n in zip(*sizes, strict=True)])
+    return combined.kron(a, b)
 
 
 @operation("math", "CDist")

@@ -3,6 +3,8 @@
 tests/oracle/test_numpy_names.py compares numbers and dtypes with TensorFlow's.
 """
 
+import inspect
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,14 @@ def test_without_the_behavior_operators_take_one_dtype() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.constant(1) + tf.constant(1.5)
     assert tnp.add(tf.constant(1), tf.constant(1.5)).dtype is tf.float64
+
+
+def test_functions_are_pickled_by_the_names_they_are_defined_under() -> None:
+    functions = [f for f in vars(tnp).values() if inspect.isfunction(f) and f.__name__[0] != "_"]
+    assert len(functions) > 170
+    for function in functions:
+        assert pickle.loads(pickle.dumps(function)) is function, function  # noqa: S301 (its own bytes)
+        assert function.__doc__, function
 
 
 def test_an_unknown_mode_is_refused() -> None:

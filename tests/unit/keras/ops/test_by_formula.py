@@ -67,6 +67,8 @@ LIKE_NUMPY: list[tuple[Any, ...]] = [
     ("cross", X[..., :3], Y[..., :3]),
     ("tri", 3, 4, 1),
     ("eye", 4, 3, -1),
+    *(("tril", np.where(X > 0.5, np.inf, HOLES), k) for k in (-7, -1, 0, 1)),
+    *(("triu", np.where(X > 0.5, np.inf, HOLES), k) for k in (-1, 0, 1, 7)),
 ]
 
 
@@ -77,6 +79,32 @@ def test_a_function_is_numpys(name: str, arguments: list[Any]) -> None:
     else:
         found = getattr(ops, name)(*arguments)
     np.testing.assert_allclose(np.asarray(found), getattr(np, name)(*arguments), **CLOSE)
+
+
+@pytest.mark.parametrize("name", ["tril", "triu"])
+@pytest.mark.parametrize("k", [-2, 0, 1, 6])
+def test_the_diagonal_of_a_triangle_may_be_a_tensor(name: str, k: int) -> None:
+    found = tf.function(getattr(ops, name))(tf.constant(X), tf.constant(k))
+    np.testing.assert_array_equal(found, getattr(np, name)(X, k))
+
+
+@pytest.mark.parametrize(
+    ("given", "sums", "cumulative"),
+    [
+        *(("bool", "int32", "int32"), ("int8", "int32", "int8"), ("int16", "int32", "int16")),
+        *(("uint8", "uint32", "uint8"), ("uint16", "uint32", "uint16")),
+        *(("int32", "int32", "int32"), ("int64", "int64", "int64")),
+    ],
+)
+def test_sums_of_small_integers_are_as_wide_as_kerass(
+    given: str, sums: str, cumulative: str
+) -> None:
+    x = ops.cast([1, 0, 1], given)
+    for name in ("sum", "prod", "nansum", "nanprod"):
+        assert getattr(ops, name)(x).dtype.name == sums, name
+    for name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
+        assert getattr(ops, name)(x).dtype.name == cumulative, name
+    assert ops.cumsum([1, 2], dtype="bool").dtype.name == "int32"
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1, 5, (0, 1), (-1, 0), (0, 5)])

@@ -1,5 +1,7 @@
 """Functions of `keras.ops` in traced functions and functional models, and invalid arguments."""
 
+import inspect
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +38,14 @@ def test_a_traced_function_gives_the_same(name: str) -> None:
     for ours, plain in zip(found, wanted, strict=True):
         assert (ours.dtype, ours.shape) == (plain.dtype, plain.shape)
         np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-6)
+
+
+def test_functions_are_pickled_by_the_names_they_are_defined_under() -> None:
+    functions = [f for f in vars(ops).values() if inspect.isfunction(f) and f.__name__[0] != "_"]
+    assert len(functions) > 300
+    for function in functions:
+        assert pickle.loads(pickle.dumps(function)) is function, function  # noqa: S301 (its own bytes)
+        assert function.__doc__, function
 
 
 MODELS: dict[str, Callable[[Any], Any]] = {
@@ -104,6 +114,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "must have a known size",
     ),
+    "moveaxis": (lambda: ops.moveaxis(X, 0, 2), ValueError, "axis 2 is out of bounds"),
+    "swapaxes": (lambda: ops.swapaxes(X, 0, -3), ValueError, "axis -3 is out of bounds"),
+    "diagonal": (lambda: ops.diagonal(X, 0, 0, -3), ValueError, "axis -3 is out of bounds"),
     "rot90": (lambda: ops.rot90(X, axes=(0, 0)), ValueError, "two different ones"),
     "diag": (lambda: ops.diag(1.0), ValueError, "a vector or a matrix"),
     "rearrange": (lambda: ops.rearrange(X, "a b -> a"), ValueError, "name each of the 2 axes"),
