@@ -39,7 +39,7 @@ GROUPS: dict[str, _Lines] = {
         ),
         "PINNACE_TIER": (
             "`auto`",
-            "how graphs are run: `auto`, `compiled` (machine code before the first answer), `plan` (none), "
+            "how graphs are run: `auto` (by machine code), `compiled` (the same, its errors raised), `plan` (none), "
             "`eager` (op by op)",
         ),
         "PINNACE_FUSION": ("1", "0: chains of elementwise ops are run op by op"),
