@@ -17,7 +17,7 @@ from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_
 from pinnace.ops.array import joining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.keras.models.model import Model
     from pinnace.keras.training.batches import Batches
@@ -141,14 +141,31 @@ def _together(outputs: list[Any]) -> Any:
     if len(outputs) == 1:
         return outputs[0]
 
-    def together(*parts: Any) -> Any:
-        if is_composite(parts[0]):
-            from pinnace.keras.layers.composite_inputs import concatenated  # late: few need it
+    return structure.map_structure(_concatenated, *outputs)
 
-            return concatenated(parts, 0)
+
+def _concatenated(*parts: Any) -> Any:
+    """A tensor of the samples of all batches: ragged if their shapes differ, as in Keras."""
+    from pinnace.keras.layers.composite_inputs import concatenated  # late: few need it
+
+    if is_composite(parts[0]):
+        return concatenated(parts, 0)
+    ragged_rank = _ragged_rank(parts)
+    if not ragged_rank:
         return joining.concat(list(parts), 0)
+    from pinnace.ops.composites.ragged.tensor import RaggedTensor
 
-    return structure.map_structure(together, *outputs)
+    ragged = [RaggedTensor.from_tensor(part, ragged_rank=ragged_rank) for part in parts]
+    return concatenated(ragged, 0)
+
+
+def _ragged_rank(parts: Sequence[Any]) -> int:
+    """How many axes up to the last one whose size differs from batch to batch; 0 if none does."""
+    shapes = [tuple(part.shape)[1:] for part in parts]
+    if len(set(map(len, shapes))) > 1:
+        return 0
+    differing = [len(set(sizes)) > 1 for sizes in zip(*shapes, strict=True)]
+    return max((axis for axis, differs in enumerate(differing, 1) if differs), default=0)
 
 
 def _joined(*parts: Any) -> Any:
@@ -156,7 +173,9 @@ def _joined(*parts: Any) -> Any:
     if is_composite(parts[0]):
         return parts[0] if len(parts) == 1 else _together(list(parts))
     arrays = [np.asarray(part) for part in parts]
-    return arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays)
+    if len(arrays) == 1:
+        return arrays[0].copy()
+    return _concatenated(*arrays) if _ragged_rank(arrays) else np.concatenate(arrays)
 
 
 class OlderOptions(TypedDict, total=False):
