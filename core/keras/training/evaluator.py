@@ -58,6 +58,7 @@ class Evaluator(LayerPart):
         steps = self._owner._step_functions
         plain = steps.is_plain("test")
         count = self._owner.steps_per_execution
+        self._owner.stop_evaluating = False
         hooks.on_test_begin()
         logs: dict[str, Any] = {}
         function = None
@@ -77,7 +78,7 @@ class Evaluator(LayerPart):
                 continue
             if hooks.wants_batches:
                 hooks.on_test_batch_end(index, self.logs(logs, plain))
-            if getattr(self._owner, "stop_evaluating", False):
+            if self._owner.stop_evaluating:
                 break
         if hooks.wants_batches and index >= 0 and not executions.ends(index, count):
             hooks.on_test_batch_end(executions.last_of(index, count), self.logs(logs, plain))
@@ -115,6 +116,7 @@ class Evaluator(LayerPart):
     def _predict_over(self, batches: Batches, hooks: RunCallbacks) -> list[Any]:
         """The outputs of each batch."""
         steps, count = self._owner._step_functions, self._owner.steps_per_execution
+        self._owner.stop_predicting = False
         hooks.on_predict_begin()
         collected: list[Any] = []
         told = 0
@@ -126,9 +128,13 @@ class Evaluator(LayerPart):
             collected.append(outputs)
             if hooks.progress is not None:
                 hooks.progress.advance(index, dict)
-            if hooks.wants_batches and executions.ends(index, count):
+            if not executions.ends(index, count):
+                continue
+            if hooks.wants_batches:
                 hooks.on_predict_batch_end(index, {"outputs": _together(collected[told:])})
                 told = len(collected)
+            if self._owner.stop_predicting:
+                break
         if hooks.wants_batches and told < len(collected):
             last = executions.last_of(index, count)
             hooks.on_predict_batch_end(last, {"outputs": _together(collected[told:])})
