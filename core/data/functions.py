@@ -6,6 +6,7 @@ result is a template, stages with symbolic tensors in place of the values of eac
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ from pinnace.ops.batch_rules import UnbatchableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pinnace.framework.variable import Variable
     from pinnace.functions.concrete import ConcreteFunction
     from pinnace.functions.tracer import FunctionTracer
 
@@ -73,11 +75,8 @@ class Traced(Bindable):
             return normalised(result, lambda leaf: _tensor(leaf, who))
 
         given = structure.map_structure(_none_of_its_spec, tuple(specs))
-        self.concrete, created = trace(normal, given, {}, self.name)
-        if created:
-            raise ValueError(
-                f"{who}: the function made variable {created[0].name!r}\n  Try: make it outside"
-            )
+        with _no_variables(who):
+            self.concrete, _ = trace(normal, given, {}, self.name)
         self.spec = structure.map_structure(spec_of, self.concrete.structured_outputs)
         self.leaves = tuple(leaves_of(self.spec))
         self.captures: tuple[Any, ...] = tuple(
@@ -104,6 +103,23 @@ class Traced(Bindable):
             self._of_many["found"] = of_many(self.concrete)
         found = self._of_many["found"]
         return None if found is None else BatchedFunction(self, *found)
+
+
+@contextlib.contextmanager
+def _no_variables(who: str) -> Iterator[None]:
+    """A block in which variables are made in an `init_scope` only, as layers make theirs."""
+
+    def check(variable: Variable) -> None:
+        if state.tracer is not None:
+            raise ValueError(
+                f"{who}: the function made variable {variable.name!r}\n  Try: make it outside"
+            )
+
+    saved, state.collectors = state.collectors, (*state.collectors, check)
+    try:
+        yield
+    finally:
+        state.collectors = saved
 
 
 def _none_of_its_spec(spec: Any) -> Any:

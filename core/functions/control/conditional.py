@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes, structure
-from pinnace.framework.context import state
+from pinnace.framework.context import init_scope, state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.no_effect import ignored
@@ -64,7 +64,8 @@ def is_symbolic(value: Any) -> bool:
 def _truth(pred: Any) -> bool:
     if isinstance(pred, (Tensor, Variable)):
         return bool(pred)
-    return bool(convert_to_tensor(pred))
+    with init_scope():  # a constant of the traced function would have no value yet
+        return bool(convert_to_tensor(pred))
 
 
 def build_if(

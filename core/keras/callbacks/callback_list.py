@@ -261,6 +261,7 @@ def _overrides_batches(callback: Any) -> bool:
     wants = getattr(callback, "wants_batches", None)
     if wants is not None:
         return bool(wants)
+    hooks = {hook: getattr(callback, hook, None) for hook in BATCH_HOOKS}  # some are set on it
     return any(
-        getattr(type(callback), hook, None) is not getattr(Callback, hook) for hook in BATCH_HOOKS
+        getattr(own, "__func__", own) is not getattr(Callback, hook) for hook, own in hooks.items()
     )

@@ -236,8 +236,8 @@ class Hashing(Layer):
         found = on_elements(self._hashes, x)
         if self.output_mode == "int":
             return on_elements(self._as_told, found)
-        kind = self.compute_dtype if self._policy._compute.is_floating else "float32"
-        return encoded(found, self.output_mode, self.num_bins, kind, sparse=self.sparse)
+        dtype = self.compute_dtype
+        return encoded(found, self.output_mode, self.num_bins, dtype, sparse=self.sparse)
 
     def _as_told(self, x: Tensor) -> Tensor:
         return casting.cast(x, self._policy._compute)

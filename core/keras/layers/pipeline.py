@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from pinnace.keras import registry
+from pinnace.keras import masks, registry
 from pinnace.keras.layer import Layer
 
 if TYPE_CHECKING:
@@ -32,8 +32,15 @@ class Pipeline(Layer):
         """The layers, in the order they are applied."""
         return list(self._pipeline_layers)
 
-    def call(self, inputs: Any, training: bool = True) -> Any:
-        """The last layer's output."""
+    def call(self, inputs: Any, training: bool = True, mask: Any = None) -> Any:
+        """The last layer's output.
+
+        Args:
+            inputs: for the first layer.
+            training: for every layer.
+            mask: of `inputs`, for the first layer; the others have that of the layer before.
+        """
+        masks.attach(inputs, mask)
         for layer in self._pipeline_layers:
             inputs = layer(inputs, training=training)
         return inputs

@@ -90,6 +90,12 @@ class TextVectorization(Layer):
                     f"TextVectorization: {name} must be one of {', '.join(known)}, a function or "
                     f"None, got {value!r}"
                 )
+        widths = ngrams if isinstance(ngrams, (list, tuple)) else [ngrams or 1]
+        if not all(isinstance(width, int) for width in widths):
+            raise ValueError(
+                "TextVectorization: `ngrams` must be None, an integer, or a tuple of integers, got "
+                f"{ngrams!r}"
+            )
         if output_sequence_length is not None and output_mode != "int":
             raise ValueError(
                 "TextVectorization: `output_sequence_length` must not be set if `output_mode` is "

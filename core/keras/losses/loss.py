@@ -96,6 +96,10 @@ class Loss(Constructed):
         return self._number(x) if is_values(x) else structure.map_structure(self._number, x)
 
     def _number(self, x: Any) -> Any:
+        if hasattr(x, "with_flat_values"):  # ragged, for a function that takes such
+            return x.with_flat_values(self._number(x.flat_values))
+        if hasattr(x, "with_values"):  # sparse
+            return x.with_values(self._number(x.values))
         if not isinstance(x, Operands):
             x = convert_to_tensor(x)
         return x if x.dtype is self._dtype else casting.cast(x, self._dtype)

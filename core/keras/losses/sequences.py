@@ -31,7 +31,7 @@ def ctc(y_true: Any, y_pred: Any) -> Tensor:
     Raises:
         ValueError: other ranks.
     """
-    from pinnace.ops.composites.ctc import ctc_loss
+    from pinnace.keras.ops.losses import ctc_loss  # late: few models have it
 
     logits, labels = convert_to_tensor(y_pred), convert_to_tensor(y_true)
     if labels.shape.rank != 2 or logits.shape.rank != 3:
@@ -47,8 +47,7 @@ def ctc(y_true: Any, y_pred: Any) -> Tensor:
         logits,
         reductions.reduce_sum(said, -1),
         constants.fill([sizes[0]], sizes[1]),
-        logits_time_major=False,
-        blank_index=_BLANK,
+        _BLANK,
     )
 
 

@@ -10,6 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.autotrackable import AutoTrackable
 from pinnace.framework.context import init_scope
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.variable import Variable
 from pinnace.keras import initializers, registry, replicas, stateless
 from pinnace.keras.constructed import Constructed
 from pinnace.keras.dtype_policy import DTypePolicy, floatx
@@ -18,10 +19,9 @@ from pinnace.keras.names import class_name_in_snake_case, unique_name
 from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pinnace.framework.tensor import Array, Tensor
-    from pinnace.framework.variable import Variable
     from pinnace.keras.layer import Layer
 
 
@@ -62,7 +62,7 @@ class Metric(Constructed, AutoTrackable):
 
         Args:
             shape: every size known.
-            initializer: initializer of its value, now and at each reset.
+            initializer: initializer of its first value; `reset_state` sets it to zeros.
             dtype: the dtype of the metric if None.
             aggregation: how the states of a strategy's replicas are aggregated when read: "sum",
                 "mean", "only_first_replica" or "none".
@@ -77,8 +77,7 @@ class Metric(Constructed, AutoTrackable):
             variable = KerasVariable(
                 value, trainable=False, name=f"{self.name}/{name or 'variable'}", **how
             )
-        first = np.asarray(value.numpy())
-        self._state.append((variable, first))
+        self._state.append((variable, np.asarray(value.numpy())))
         return variable
 
     def add_weight(
@@ -97,8 +96,13 @@ class Metric(Constructed, AutoTrackable):
 
     @property
     def variables(self) -> list[Variable]:
-        """The state."""
-        return [variable for variable, _ in self._state]
+        """The state: variables, then those of metrics; also in lists and dicts of the metric."""
+        attributes = list(_attributes_of(self))
+        found = [variable for variable, _ in self._state]
+        found += [one for one in attributes if not isinstance(one, Metric)]
+        for one in attributes:
+            found += one.variables if isinstance(one, Metric) else []
+        return list({id(variable): variable for variable in found}.values())
 
     @property
     def weights(self) -> list[Variable]:
@@ -114,9 +118,17 @@ class Metric(Constructed, AutoTrackable):
         raise NotImplementedError(f"{type(self).__name__} must define result")
 
     def reset_state(self) -> None:
-        """Reset the state."""
+        """Set the state to zeros, whatever the initializers are, as in Keras."""
+        for variable in self.variables:
+            variable.assign(np.zeros(variable.shape))
+
+    def _restart(self) -> None:
+        """Set the state to the values it was made with."""
         for variable, first in self._state:
             variable.assign(first)
+        for one in _attributes_of(self):
+            if isinstance(one, Metric):
+                one._restart()
 
     def reset_states(self) -> None:
         """An older name of `reset_state`."""
@@ -179,6 +191,21 @@ class Metric(Constructed, AutoTrackable):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def _attributes_of(metric: Metric) -> Iterator[Any]:
+    """The variables and metrics among the attributes, in lists, tuples and dicts too."""
+    for name, value in vars(metric).items():
+        if name not in metric._untracked:
+            yield from _members(value)
+
+
+def _members(value: Any) -> Iterator[Any]:
+    if isinstance(value, (Metric, Variable)):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _members(inner)
 
 
 def metrics_in(layer: Layer) -> list[Metric]:

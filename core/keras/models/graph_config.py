@@ -58,7 +58,16 @@ def stored(topology: Topology, layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def from_graph(kind: type[M], config: dict[str, Any], custom_objects: dict[str, Any] | None) -> M:
-    """A model of the given class, with the layers and calls of a Functional's configuration."""
+    """A model of the given class, with the layers and calls of a Functional's configuration.
+
+    The configuration may be one of Keras 2, as in Keras.
+    """
+    if any(isinstance(call, list) for entry in config["layers"] for call in entry["inbound_nodes"]):
+        # Imported here: the modules of model files import this package.
+        from pinnace.keras.saving import older_configs
+
+        whole = {"class_name": "Functional", "config": config}
+        config = older_configs.converted(older_configs.with_older_rules(whole))["config"]
     inputs, outputs = rebuilt(
         config, lambda c: registry.deserialize_keras_object(c, custom_objects)
     )

@@ -80,6 +80,8 @@ class Model(Layer):
     # None before `compile`; typed as set, so that training programs need no check
     optimizer: Optimizer
     stop_training: bool
+    stop_evaluating: bool
+    stop_predicting: bool
     train_function: Callable[[Any], Any] | None
     test_function: Callable[[Any], Any] | None
     predict_function: Callable[[Any], Any] | None

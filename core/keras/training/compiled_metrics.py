@@ -84,9 +84,12 @@ class CompileMetrics(Metric):
         return [variable for metric in self.metrics for variable in metric.variables]
 
     def reset_state(self) -> None:
-        """Reset all metrics."""
+        """Reset all metrics; before the first step to their initial values, as in Keras."""
         for metric in self.metrics:
-            metric.reset_state()
+            if self.built:
+                metric.reset_state()
+            else:
+                metric._restart()
 
     def result(self) -> dict[str, Any]:
         """Name -> current result; with several outputs, names begin with that of the output."""

@@ -17,7 +17,7 @@ from pinnace.keras.training.step_functions import in_order, numbers_of, tensors_
 from pinnace.ops.array import joining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pinnace.keras.models.model import Model
     from pinnace.keras.training.batches import Batches
@@ -58,6 +58,7 @@ class Evaluator(LayerPart):
         steps = self._owner._step_functions
         plain = steps.is_plain("test")
         count = self._owner.steps_per_execution
+        self._owner.stop_evaluating = False
         hooks.on_test_begin()
         logs: dict[str, Any] = {}
         function = None
@@ -77,7 +78,7 @@ class Evaluator(LayerPart):
                 continue
             if hooks.wants_batches:
                 hooks.on_test_batch_end(index, self.logs(logs, plain))
-            if getattr(self._owner, "stop_evaluating", False):
+            if self._owner.stop_evaluating:
                 break
         if hooks.wants_batches and index >= 0 and not executions.ends(index, count):
             hooks.on_test_batch_end(executions.last_of(index, count), self.logs(logs, plain))
@@ -115,6 +116,7 @@ class Evaluator(LayerPart):
     def _predict_over(self, batches: Batches, hooks: RunCallbacks) -> list[Any]:
         """The outputs of each batch."""
         steps, count = self._owner._step_functions, self._owner.steps_per_execution
+        self._owner.stop_predicting = False
         hooks.on_predict_begin()
         collected: list[Any] = []
         told = 0
@@ -126,9 +128,13 @@ class Evaluator(LayerPart):
             collected.append(outputs)
             if hooks.progress is not None:
                 hooks.progress.advance(index, dict)
-            if hooks.wants_batches and executions.ends(index, count):
+            if not executions.ends(index, count):
+                continue
+            if hooks.wants_batches:
                 hooks.on_predict_batch_end(index, {"outputs": _together(collected[told:])})
                 told = len(collected)
+            if self._owner.stop_predicting:
+                break
         if hooks.wants_batches and told < len(collected):
             last = executions.last_of(index, count)
             hooks.on_predict_batch_end(last, {"outputs": _together(collected[told:])})
@@ -141,14 +147,31 @@ def _together(outputs: list[Any]) -> Any:
     if len(outputs) == 1:
         return outputs[0]
 
-    def together(*parts: Any) -> Any:
-        if is_composite(parts[0]):
-            from pinnace.keras.layers.composite_inputs import concatenated  # late: few need it
+    return structure.map_structure(_concatenated, *outputs)
 
-            return concatenated(parts, 0)
+
+def _concatenated(*parts: Any) -> Any:
+    """A tensor of the samples of all batches: ragged if their shapes differ, as in Keras."""
+    from pinnace.keras.layers.composite_inputs import concatenated  # late: few need it
+
+    if is_composite(parts[0]):
+        return concatenated(parts, 0)
+    ragged_rank = _ragged_rank(parts)
+    if not ragged_rank:
         return joining.concat(list(parts), 0)
+    from pinnace.ops.composites.ragged.tensor import RaggedTensor
 
-    return structure.map_structure(together, *outputs)
+    ragged = [RaggedTensor.from_tensor(part, ragged_rank=ragged_rank) for part in parts]
+    return concatenated(ragged, 0)
+
+
+def _ragged_rank(parts: Sequence[Any]) -> int:
+    """How many axes up to the last one whose size differs from batch to batch; 0 if none does."""
+    shapes = [tuple(part.shape)[1:] for part in parts]
+    if len(set(map(len, shapes))) > 1:
+        return 0
+    differing = [len(set(sizes)) > 1 for sizes in zip(*shapes, strict=True)]
+    return max((axis for axis, differs in enumerate(differing, 1) if differs), default=0)
 
 
 def _joined(*parts: Any) -> Any:
@@ -156,7 +179,9 @@ def _joined(*parts: Any) -> Any:
     if is_composite(parts[0]):
         return parts[0] if len(parts) == 1 else _together(list(parts))
     arrays = [np.asarray(part) for part in parts]
-    return arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays)
+    if len(arrays) == 1:
+        return arrays[0].copy()
+    return _concatenated(*arrays) if _ragged_rank(arrays) else np.concatenate(arrays)
 
 
 class OlderOptions(TypedDict, total=False):

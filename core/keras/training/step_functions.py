@@ -173,8 +173,8 @@ class StepFunctions(LayerPart):
     ) -> Callable[..., Any]:
         """The step for a batch; resets the metrics before the first one of an epoch."""
         if first:
-            self.prepare(batch, training=kind == "train")
             self._owner.reset_metrics()
+            self.prepare(batch, training=kind == "train")
         return self.function(kind, batch, quiet=plain)
 
     def prepare(self, batch: Batch, *, training: bool) -> None:
@@ -239,8 +239,8 @@ class StepFunctions(LayerPart):
             who, x, y, weight, batch_size=_WHOLE, class_weight=classes, upright=False
         )
         batch = next(batches.epoch())
-        self.prepare(batch, training=kind == "train")
         self._owner.reset_metrics()  # Keras: the results are for this batch alone
+        self.prepare(batch, training=kind == "train")
         # Keras: one batch alone is not split.
         logs = self.function(kind, batch, quiet=False, whole=True)(*tensors_of(batch))
         found = numbers_of(logs)

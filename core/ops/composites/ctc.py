@@ -54,7 +54,7 @@ def ctc_loss(
 
     Args:
         labels: [batch, length], integers; or a sparse tensor of them, int32.
-        logits: [time, batch, classes], float32 or float64.
+        logits: [time, batch, classes], float32 or float64; for dense labels, any float dtype.
         label_length: [batch], how many of each row of `labels` count; None for a sparse tensor.
         logit_length: [batch], how many steps count.
         logits_time_major: False for logits [batch, time, classes].
@@ -64,7 +64,9 @@ def ctc_loss(
         name: name of the node while tracing.
 
     Returns:
-        [batch], dtype of `logits`; infinite where there are too few steps for dense labels.
+        [batch], dtype of `logits`; infinite where there are too few steps for dense labels. A
+        dense label 0 that is the blank counts like any other label; another label that is the
+        blank means the class before it.
 
     Raises:
         ValueError: no `blank_index` for sparse labels, or no `label_length` for dense ones.
@@ -78,6 +80,9 @@ def ctc_loss(
     if not logits_time_major:
         x = permutations.transpose(x, [1, 0, 2])
     sparse = isinstance(labels, SparseTensor)
+    given = x.dtype
+    if not sparse and given in (dtypes.float16, dtypes.bfloat16):
+        x = casting.cast(x, dtypes.float32)
     if blank_index is None:
         if sparse:
             raise ValueError("ctc_loss: blank_index must be given for a sparse tensor of labels")
@@ -88,23 +93,16 @@ def ctc_loss(
     classes: Any = shapes.shape(x)[2] if known is None else known
     blank = blank_index + classes if blank_index < 0 else blank_index
     steps = casting.cast(convert_to_tensor(logit_length), int32)
-    if sparse:
-        indices, values = labels.indices, labels.values
-    else:
-        if label_length is None:
-            raise ValueError("ctc_loss: label_length must be given for dense labels")
-        dense = convert_to_tensor(labels)
-        counts = convert_to_tensor(label_length)
-        within = indicators.sequence_mask(counts, shapes.shape(dense)[1])
-        indices = selecting.where(within)
-        values = gathering.gather_nd(dense, indices)
+    indices, values = (labels.indices, labels.values) if sparse else _counted(labels, label_length)
     values = casting.cast(values, int32)
-    if blank_index not in {-1, classes - 1 if known else -1}:
+    last = blank_index in {-1, classes - 1 if known else -1}
+    if not last:
         # The op's blank is the last class.
         before, after = ranges.range(blank), ranges.range(blank + 1, classes)
         order = joining.concat([before, after, reshaping.reshape(blank, [1])], 0)
         x = gathering.gather(x, order, axis=2)
-        values = selecting.where(values > blank, values - 1, values)
+    if not (last and sparse):
+        values = _op_labels(values, blank, sparse=sparse)
     loss, _ = execute(
         ctc.CTC_LOSS,
         x,
@@ -117,9 +115,31 @@ def ctc_loss(
     if sparse:
         return loss  # type: ignore[no-any-return]
     # The op ignores sequences that are too long, with a loss of zero.
-    too_few = casting.cast(counts, int32) > steps
+    too_few = casting.cast(convert_to_tensor(label_length), int32) > steps
     endless = constants.fill(shapes.shape(loss), constants.constant(np.inf, x.dtype))
-    return selecting.where(too_few, endless, loss, name=name)
+    return casting.cast(selecting.where(too_few, endless, loss, name=name), given)
+
+
+def _counted(labels: Any, label_length: TensorLike | None) -> tuple[Tensor, Tensor]:
+    """Indices and values of the dense labels that count."""
+    if label_length is None:
+        raise ValueError("ctc_loss: label_length must be given for dense labels")
+    dense = convert_to_tensor(labels)
+    within = indicators.sequence_mask(convert_to_tensor(label_length), shapes.shape(dense)[1])
+    indices = selecting.where(within)
+    return indices, gathering.gather_nd(dense, indices)
+
+
+def _op_labels(values: Tensor, blank: Any, *, sparse: bool) -> Tensor:
+    """Labels by the op's numbers, in which the blank is the last class.
+
+    A label that is the blank means the class before it, as in TensorFlow, except a dense 0.
+    """
+    numbers = selecting.where(values < blank, values, values - 1)
+    if sparse:
+        return numbers
+    is_blank = logic.logical_and(comparison.equal(values, blank), comparison.equal(blank, 0))
+    return selecting.where(is_blank, ctc.BLANK_AS_LABEL, numbers)
 
 
 def ctc_greedy_decoder(

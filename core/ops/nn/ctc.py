@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Array, Tensor
 
 _FLOATS = typed({float32, float64}, float32)
+# A label that is the blank itself, which `tf.nn.ctc_loss` accepts among dense labels and the op
+# does not: no other label has this number.
+BLANK_AS_LABEL = -(2**31)
 
 
 def _log_softmax(x: Array) -> Array:
@@ -54,10 +57,11 @@ def _labels_of(
     indices: Array, values: Array, batch: int, classes: int, *, collapse: bool
 ) -> list[list[int]]:
     """The labels of each sequence, in order."""
-    if values.size and (values.min() < 0 or values.max() >= classes - 1):
+    real = values[values != BLANK_AS_LABEL]
+    if real.size and (real.min() < 0 or real.max() >= classes - 1):
         raise InvalidArgumentError(
             f"CTCLoss: labels must be from 0 to {classes - 2} (the last class is the blank), "
-            f"got {values.min()} to {values.max()}"
+            f"got {real.min()} to {real.max()}"
         )
     found: list[list[int]] = [[] for _ in range(batch)]
     places = [tuple(place) for place in indices.tolist()]
@@ -113,14 +117,17 @@ def _sequence_loss(logs: Array, labels: Sequence[int], *, merge: bool) -> tuple[
     """-log p(labels) and its derivative by the logits, from log probabilities [steps, classes]."""
     steps, classes = logs.shape
     blank = classes - 1
-    # Blanks between and around the labels.
+    # Blanks between and around the labels, which are at the odd positions.
     states = np.full(2 * len(labels) + 1, blank)
-    states[1::2] = labels
-    stays = np.where((states == blank) | merge, 0.0, -np.inf)
+    said = states[1::2]
+    said[:] = labels
+    is_blank = states == BLANK_AS_LABEL
+    states[is_blank] = blank
+    stays = np.zeros(len(states))
+    stays[1::2] = 0.0 if merge else -np.inf
     # From the state before the previous one: not to a blank, nor to the same label.
     skips = np.full(len(states), -np.inf)
-    apart = (states[2:] != states[:-2]) | (not merge)
-    skips[2:][(states[2:] != blank) & apart] = 0.0
+    skips[3::2] = np.where((said[1:] != said[:-1]) | (not merge), 0.0, -np.inf)
     emitted = logs[:, states]
     forward = np.full(emitted.shape, -np.inf)
     forward[0, :2] = emitted[0, :2]
@@ -139,6 +146,7 @@ def _sequence_loss(logs: Array, labels: Sequence[int], *, merge: bool) -> tuple[
     if total == -np.inf:
         return np.inf, shares
     through = np.exp(forward + backward - total)
+    through[:, is_blank] = 0.0  # TensorFlow's derivative leaves these out
     spent = np.zeros_like(logs)
     for state, label in enumerate(states):
         spent[:, label] += through[:, state]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from pinnace.keras import registry
 from pinnace.keras.call_signature import CallSignature
 from pinnace.keras.layer import Layer, LayerOptions
-from pinnace.ops.array import joining, permutations
+from pinnace.ops.array import casting, joining, permutations
 from pinnace.ops.math import arithmetic
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ class Bidirectional(Layer):
         if self.return_state:
             states = (*forward[1:], *backward[1:])
             forward, backward = forward[0], backward[0]
+        # The layers' policy may be another.
+        forward, backward = (casting.cast(x, self.compute_dtype) for x in (forward, backward))
         if self.return_sequences:
             backward = permutations.reverse(backward, [1])
         output = self._merged(forward, backward)

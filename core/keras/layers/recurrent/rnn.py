@@ -220,11 +220,14 @@ class RNN(Layer):
         finally:
             for cell in cells:
                 cell.reset_dropout_masks()
+        # The cell's policy may be another.
+        kind = self.compute_dtype
+        output, states = structure.map_structure(lambda x: casting.cast(x, kind), (output, states))
         if self._carried is not None:
             for variable, value in zip(
                 structure.flatten(self._carried.values), structure.flatten(states), strict=True
             ):
-                variable.assign(value)
+                variable.assign(casting.cast(value, variable.dtype))
         return (output, *states) if self.return_state else output
 
     def _states_before(self, first: Tensor, initial_state: Any) -> list[Any]:
@@ -250,7 +253,8 @@ class RNN(Layer):
         """The function of a step, its inputs, and the shape of an output."""
         cell = self.cell
         stock = isinstance(cell, RecurrentCell) and type(cell).call is RecurrentCell.call
-        if stock and not structure.is_nested(sequences):
+        alike = getattr(cell, "compute_dtype", None) == self.compute_dtype
+        if stock and alike and not structure.is_nested(sequences):
             # The part that depends on inputs only is computed for all steps at once.
             project, advance = cell._stepper(sequences, training)
             return advance, project(sequences), states[0]

@@ -323,3 +323,28 @@ def test_a_condition_of_several_elements_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"cond must give a bool scalar, got bool\[2\]"):
         count(np.zeros(2, np.int32))
+
+
+@pytest.mark.parametrize("pred", [True, np.bool_(True), 1, np.float32(0.5), np.array(True)])
+def test_a_python_predicate_decides_while_a_function_is_traced(pred: Any) -> None:
+    @tf.function
+    def chosen(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        yes = cond(pred, lambda: x + 1, lambda: x)
+        no = cond(not pred, lambda: x + 1, lambda: x)
+        return yes, no
+
+    assert [float(value) for value in chosen(tf.constant(1.0))] == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_layer_branches_on_its_training_argument(eager: bool) -> None:
+    class Halves(tf.keras.layers.Layer):
+        def call(self, x: Any, training: bool = False) -> Any:
+            return tf.keras.ops.cond(training, lambda: x / 2, lambda: x)
+
+    model = tf.keras.Sequential([Halves()])
+    model.compile("sgd", "mae", run_eagerly=eager)
+    ones = np.ones((2, 3), np.float32)
+    assert model.evaluate(ones, 0 * ones, verbose=0) == 1.0
+    np.testing.assert_array_equal(model.predict(ones, verbose=0), ones)
+    np.testing.assert_array_equal(model(ones, training=True), ones / 2)

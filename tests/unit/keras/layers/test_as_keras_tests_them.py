@@ -69,6 +69,8 @@ def test_a_layer_without_weights_is_built_at_once_unless_a_subclass_builds(kind)
         (lambda: layers.IntegerLookup(oov_method="sum", vocabulary=[1]), "`oov_method`"),
         (lambda: layers.StringLookup(salt="x", vocabulary=["a"]), "only be a tuple of size 2"),
         (lambda: layers.Hashing(3, dtype="float32"), "should be an integer type"),
+        (lambda: layers.TextVectorization(ngrams="2"), "`ngrams` must be None, an integer"),
+        (lambda: layers.TextVectorization(ngrams=(1, 2.0)), "`ngrams` must be None, an integer"),
         (lambda: layers.Normalization(axis=3).build((2, 2)), "must be in the range"),
         (lambda: layers.Normalization().adapt(iter([])), "empty iterable"),
         (lambda: layers.DepthwiseConv2D(1, depth_multiplier=0), "strictly positive value"),
@@ -152,3 +154,41 @@ def test_lookups_keep_how_they_hash():
     again = layers.IntegerLookup.from_config(layer.get_config())
     x = np.arange(2, 40)
     np.testing.assert_array_equal(again(x), layer(x))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float64", None])
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        ("one_hot", [[[0, 1, 0], [1, 0, 0], [1, 0, 0]]]),
+        ("multi_hot", [[1, 1, 0]]),
+        ("count", [[2, 1, 0]]),
+    ],
+)
+def test_hashes_are_encoded_in_the_dtype(mode, wanted, dtype):
+    layer = layers.Hashing(3, output_mode=mode, dtype=dtype)
+    numbers = layers.Hashing(3)(np.array([[1, 2, 2]])).numpy()[0]
+    assert sorted(set(numbers.tolist())) == [0, 1]
+    found = layer(np.array([[1, 2, 2]]))
+    assert found.dtype == (dtype or "float32")
+    order = [numbers[1], numbers[0], 2]
+    np.testing.assert_array_equal(found.numpy()[..., order], wanted)
+
+
+def test_a_pipeline_gives_its_mask_to_the_first_layer_and_on():
+    seen = []
+
+    class Sees(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.supports_masking = True
+
+        def call(self, x, mask=None):
+            seen.append(None if mask is None else np.asarray(mask).tolist())
+            return x
+
+    mask = [[True, True, False], [True, False, False]]
+    pipeline = layers.Pipeline([Sees(), layers.Rescaling(2.0), Sees()])
+    pipeline(np.ones((2, 3), np.float32), mask=np.array(mask))
+    pipeline(np.ones((2, 3), np.float32))
+    assert seen == [mask, mask, None, None]
