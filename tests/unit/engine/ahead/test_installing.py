@@ -88,7 +88,10 @@ def damaged(folder: Path) -> None:
         (damaged, ".so is damaged"),
         (lambda folder: (folder / f"{FAMILY}.so").unlink(), "No such file"),
         (lambda folder: (folder / table.FILE).write_bytes(b"{"), "is damaged"),
-        (lambda folder: changed(folder, lambda one: one.update(kernels="0")), "another version of pinnace"),
+        (
+            lambda folder: changed(folder, lambda one: one.update(kernels="0")),
+            "another version of pinnace",
+        ),
         (
             lambda folder: changed(
                 folder, lambda one: one["libraries"][0].update(requires=["never"])
