@@ -49,6 +49,7 @@ TABLE: dict[str, str] = {
     # ops: ragged tensors have ragged shapes; the code is loaded only if one is asked for.
     "answer_of_shapes": "pinnace.ops.composites.ragged.with_shapes:answer_of_shapes",
     "ragged_shape": "pinnace.ops.composites.ragged.with_shapes:ragged_shape",
+    "listed_rows": "pinnace.ops.composites.ragged.strings:listed",
     # engine: a plan contains the plans of its branches and loops, which are built in the same way.
     "plan_of": "pinnace.engine.build:plan_of",
     # graph: a StableHLO module in a node becomes functions of this library's ops in every reader.
