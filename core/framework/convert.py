@@ -66,8 +66,8 @@ def _natural(value: object) -> Array:
     if isinstance(value, (str, bytes)):
         return _strings(value)
     if isinstance(value, Shape):
-        sizes: list[int] = value.as_list()
-        return np.array(sizes, np.int64 if max(sizes, default=0) > _INT32.max else np.int32)
+        sizes = np.array(value.as_list(), np.int64)
+        return sizes if sizes.max(initial=0) > _INT32.max else sizes.astype(np.int32)
     if isinstance(value, DType):
         return np.array(value.enum, np.int32)
     if is_column(value):

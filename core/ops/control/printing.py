@@ -109,14 +109,16 @@ def _marked(item: Any, found: list[Tensor], summarize: int) -> str:
     """The text of a value, with marks for the tensors in it, which are appended to `found`."""
 
     def leaf(x: Any) -> Any:
+        composite = isinstance(x, CompositeTensor)
         if isinstance(x, (Tensor, Variable)):
             found.append(convert_to_tensor(x))
             return _Mark(len(found) - 1)
-        if isinstance(x, CompositeTensor) and hasattr(x, "flat_values"):
+        if composite and hasattr(x, "flat_values"):
             found.append(late.listed_rows(x, summarize))
             return _Mark(len(found) - 1, "\ue002{}\ue003")
-        if isinstance(x, CompositeTensor) and hasattr(x, "dense_shape"):
-            return _Sparse(*map(leaf, (x.indices, x.values, x.dense_shape)), type(x).__name__)
+        if composite and hasattr(x, "dense_shape"):
+            kind = type(x).__name__
+            return _Sparse(leaf(x.indices), leaf(x.values), leaf(x.dense_shape), kind)
         return x
 
     marked = structure.map_structure(leaf, item)

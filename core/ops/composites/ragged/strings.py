@@ -13,7 +13,7 @@ from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.math import comparison, ranges
 from pinnace.ops.strings import conversion, joining, patterns
 
-__all__ = ["join", "listed", "reduce_join"]
+__all__ = ["join", "listed_rows", "reduce_join"]
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
@@ -61,7 +61,7 @@ def _joined(x: Any, axis: int, separator: str) -> Any:
     raise ValueError("reduce_join: axis must not be 0 for ragged tensors, whose rows differ")
 
 
-def listed(x: RaggedTensor, summarize: int) -> Tensor:
+def listed_rows(x: RaggedTensor, summarize: int) -> Tensor:
     """A ragged tensor as text: brackets around rows, `...` where a row has too many elements.
 
     Args:
