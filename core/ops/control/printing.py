@@ -22,7 +22,6 @@ from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.memory import NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, same_as_input, scalar
-from pinnace.ops.strings import joining
 
 if TYPE_CHECKING:
     from pinnace.framework.shapes import Shape
@@ -85,7 +84,11 @@ def tf_print(
         for index, piece in enumerate(pieces)
         if index % 2 or piece or len(pieces) == 1
     ]
-    line = joining.join(parts) if parts[1:] else parts[0]
+    line = parts[0]
+    if parts[1:]:
+        from pinnace.ops.strings import joining  # loaded only by programs with strings
+
+        line = joining.join(parts)
     execute(PRINT_V2, line, output_stream=_stream(output_stream), end=end, name=name)
 
 
