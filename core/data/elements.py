@@ -20,7 +20,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
-from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, wrap
+from pinnace.framework.tensor import Array, Operands, SymbolicTensor, Tensor, wrap
 from pinnace.ops.composites.sparse.tensor import SparseTensor, SparseTensorValue
 
 if TYPE_CHECKING:
@@ -39,7 +39,20 @@ def as_leaf(value: Any) -> Any:
     """Convert to a tensor; ragged and sparse tensors are unchanged."""
     if isinstance(value, SparseTensorValue):
         return SparseTensor(*value)
-    return value if is_composite(value) else convert_to_tensor(value)
+    return value if is_composite(value) else convert_to_tensor(value, _dtype_of_arrays(value))
+
+
+def _dtype_of_arrays(value: Any) -> DType | None:
+    """The dtype of all arrays of a list, as datasets of TensorFlow keep it; None of other values.
+
+    `tf.constant` would make int32 of lists of int64 or uint8 arrays, for only numbers count there.
+    """
+    if isinstance(value, list) and value:
+        kinds = {_dtype_of_arrays(item) for item in value}
+        return kinds.pop() if len(kinds) == 1 else None
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        return dtypes.from_numpy(value.dtype)
+    return None
 
 
 def leaves_of(value: Nest) -> list[Any]:
@@ -238,6 +251,8 @@ def whole_number(value: Any, who: str, name: str, least: int | None = None) -> A
         TypeError: the argument is no integer.
         InvalidArgumentError: the integer is below `least`.
     """
+    if isinstance(value, Operands):
+        value = value._as_tensor()  # of a variable its value
     if isinstance(value, SymbolicTensor):
         return value
     if isinstance(value, Tensor):

@@ -315,6 +315,9 @@ class StageMaker(Bindable):
         spec: spec of the elements of the datasets it makes.
     """
 
+    # What the template takes from functions around this one is among `captures`.
+    own = frozenset({"_template"})
+
     def __init__(
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:

@@ -223,7 +223,7 @@ def _first_rows(
     return list(itertools.islice(rows, count))
 
 
-def _inferred(fields: Sequence[str], na_value: str) -> list[Any]:
+def _inferred(fields: Sequence[str], na_value: str) -> Any:
     """A default of the narrowest type that fits all fields, as TensorFlow infers it."""
     place = 0
     for field in fields:
@@ -234,7 +234,7 @@ def _inferred(fields: Sequence[str], na_value: str) -> list[Any]:
     if place == len(_INFERRED):
         return [""]
     kind = _INFERRED[place]
-    return [kind.numpy.type(0)]
+    return kind.numpy.type(0)
 
 
 def _fits(field: str, kind: dtypes.DType) -> bool:

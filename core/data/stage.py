@@ -16,7 +16,7 @@ import copy
 import itertools
 import secrets
 import threading
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -207,7 +207,13 @@ class Stage:
 
 
 class Bindable:
-    """A part of a stage that may capture symbolic tensors, such as a user's function."""
+    """A part of a stage that may capture symbolic tensors, such as a user's function.
+
+    Attributes:
+        own: names of attributes whose symbolic tensors it computes itself: nobody else binds them.
+    """
+
+    own: ClassVar[frozenset[str]] = frozenset()
 
 
 class Stages(Bindable):
@@ -241,8 +247,10 @@ def _collect(thing: Any, found: dict[int, Any], kind: type) -> None:
     if isinstance(thing, kind):
         found[id(thing)] = thing
     elif isinstance(thing, (Stage, Bindable)):
-        for part in vars(thing).values():
-            _collect(part, found, kind)
+        hidden = thing.own if kind is SymbolicTensor and isinstance(thing, Bindable) else ()
+        for name, part in vars(thing).items():
+            if name not in hidden:
+                _collect(part, found, kind)
     elif type(thing) in {tuple, list}:
         for part in thing:
             _collect(part, found, kind)

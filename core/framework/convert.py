@@ -16,8 +16,10 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Operands, Tensor, wrap
 
 _INT32 = np.iinfo(np.int32)
+_INT64 = np.iinfo(np.int64)
+_FIRST_FLOATS = frozenset({np.dtype(np.float64), np.dtype(np.float16)})
+_LARGEST = int(np.finfo(np.float64).max)  # an integer beyond becomes no float
 _OPAQUE = frozenset({dtypes.variant, dtypes.resource})
-_DOUBLES = frozenset({dtypes.float64, dtypes.complex128})
 # Dtypes in which large Python integers wrap around.
 _WRAPPING = frozenset(
     {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32}
@@ -64,7 +66,8 @@ def _natural(value: object) -> Array:
     if isinstance(value, (str, bytes)):
         return _strings(value)
     if isinstance(value, Shape):
-        return np.array(value.as_list(), np.int32)
+        sizes = np.array(value.as_list(), np.int64)
+        return sizes if sizes.max(initial=0) > _INT32.max else sizes.astype(np.int32)
     if isinstance(value, DType):
         return np.array(value.enum, np.int32)
     if is_column(value):
@@ -81,14 +84,33 @@ def _natural_nested(value: object) -> Array:
         return _nested_strings(value, array.dtype.kind != "O")
     if array.size == 0 and array.dtype == np.float64:
         return array.astype(np.float32)
-    if not _holds_numpy(value):
-        if array.dtype == np.float64:
-            return array.astype(np.float32)
-        if array.dtype == np.int64 and (
-            not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
-        ):
-            return array.astype(np.int32)
-    return _known(array)
+    return _known(_of_first(array, value))
+
+
+def _of_first(array: Array, value: object) -> Array:
+    """The numbers of a nested sequence in the dtype that TensorFlow infers from the first one.
+
+    Integers are int32 if all fit, else int64, NumPy's too. Real numbers are float32, unless the
+    first is a float64 or float16 of NumPy.
+    """
+    kind = array.dtype.kind
+    if kind == "f":
+        first = _first_dtype(value)
+        return array.astype(first if first in _FIRST_FLOATS else np.float32, copy=False)
+    if kind in "iu" and (
+        not array.size or (array.min() >= _INT32.min and array.max() <= _INT32.max)
+    ):
+        return array.astype(np.int32, copy=False)
+    if kind in "iu" and array.max() <= _INT64.max:
+        return array.astype(np.int64, copy=False)
+    return array.astype(np.complex128, copy=False) if kind == "c" else array
+
+
+def _first_dtype(value: object) -> np.dtype[Any] | None:
+    """The NumPy dtype of the first leaf of a nested sequence; None for Python's numbers."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return column_array(value).dtype if is_column(value) else None
 
 
 def _natural_integer(value: int) -> Array:
@@ -172,8 +194,8 @@ def _as_dtype(value: object, dtype: DType, *, exact: bool = False) -> Array:
     array = _natural(value)
     if array.size == 0:
         return array.astype(dtype.numpy)
-    if not _holds_numpy(value) and array.dtype == np.float32 and dtype in _DOUBLES:
-        return np.array(value, dtype.numpy)  # float32 was only the default for Python floats
+    if array.dtype.kind == "f" and dtype.numpy.kind in "fc":
+        return np.array(value, dtype.numpy)  # not through the dtype that was inferred
     return _cast_array(array, dtype, value, exact=exact)
 
 
@@ -187,6 +209,8 @@ def _check_scalar(value: complex, dtype: DType, exact: bool) -> None:
             raise ValueError(
                 f"{value} is outside the range of {dtype.name} ({dtype.min} to {dtype.max})"
             )
+        if fits and abs(value) > _LARGEST:
+            raise ValueError(f"the integer of {value.bit_length()} bits is outside of any range")
     elif isinstance(value, float):
         fits = dtype.is_floating or dtype.is_complex
     else:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pinnace.framework.context import state
-from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.convert import convert_to_tensor, holds_tensor
 from pinnace.framework.dtypes import ANY, INDEX, int8, int32, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
@@ -181,6 +181,11 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     parts = list(values)
     if not parts:
         raise ValueError("stack: values must hold at least one tensor, got none")
+    if axis == 0 and not holds_tensor(parts):
+        try:  # numbers and arrays are one constant, whose dtype `convert_to_tensor` infers
+            return convert_to_tensor(parts, name=name)
+        except (TypeError, ValueError):
+            pass  # `execute` converts each to the dtype of the first, or explains
     if state.tracer is None:
         arrays = _alike(parts)
         if arrays is not None and -arrays[0].ndim - 1 <= axis <= arrays[0].ndim:

@@ -338,7 +338,7 @@ def transpose(
         )
     elif rank is not None and type(order) in {list, tuple} and all(type(i) is int for i in order):
         order = [i + rank if -rank <= i < 0 else i for i in order]
-    if conjugate:
+    if conjugate and x.dtype.is_complex:
         x = complexes.conj(x)
     if type(x) is Tensor and type(order) is list and state.tracer is None and not state.tapes:
         array = np.asarray(x._array)

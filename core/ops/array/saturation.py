@@ -47,17 +47,20 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
 
 
 def _limits(source: DType, target: DType) -> tuple[Any, Any]:
-    """The limits of `target` that apply to `source`; None for a side where all values fit."""
+    """The limits of both that apply to `source`; None for a side where all values fit.
+
+    An infinity fits no finite limit, so a floating `source` has two, at least its own.
+    """
     if not (source.is_integer or source.is_floating):
         return None, None
     ends: list[Any] = []
     for mine, theirs, inward in (
-        (source.min, target.min, np.inf),
-        (source.max, target.max, -np.inf),
+        (_exact(source.min), _exact(target.min), np.inf),
+        (_exact(source.max), _exact(target.max), -np.inf),
     ):
         wide = max(mine, theirs) if inward > 0 else min(mine, theirs)
         if wide == mine:
-            ends.append(None)
+            ends.append(mine if source.is_floating else None)
             continue
         end = np.asarray(theirs, source.numpy)[()]
         # The end of an integer range may round to a float outside of it: take the next one inside.
@@ -65,3 +68,8 @@ def _limits(source: DType, target: DType) -> tuple[Any, Any]:
             end = np.nextafter(end, end.dtype.type(inward))
         ends.append(end)
     return ends[0], ends[1]
+
+
+def _exact(limit: Any) -> int | float:
+    """A limit as Python's number, compared with others without a cast to a narrow dtype."""
+    return limit if isinstance(limit, int) else float(limit)

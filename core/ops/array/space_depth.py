@@ -508,15 +508,18 @@ def space_to_batch(
 def batch_to_space(
     input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The same as `batch_to_space_nd`.
+    """The same as `batch_to_space_nd`, for which a block may also be one size.
 
     Args:
         input: [batch · prod(block_shape), *spatial, ...], any dtype.
-        block_shape: [k], sizes of the blocks of the first k spatial axes.
+        block_shape: [k], sizes of the blocks of the first k spatial axes; an integer stands for
+            [size, size].
         crops: [k, 2], what is cut off before and after each of them.
         name: name of the node while tracing.
 
     Returns:
         As of `batch_to_space_nd`.
     """
+    if isinstance(block_shape, int):
+        block_shape = [block_shape, block_shape]
     return batch_to_space_nd(input, block_shape, crops, name)

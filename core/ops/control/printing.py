@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pinnace import late
 from pinnace.framework import structure
+from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY_VALUE
 from pinnace.framework.tensor import Tensor
@@ -16,7 +18,6 @@ from pinnace.framework.variable import Variable
 from pinnace.framework.visible_text import printed
 from pinnace.ops import gate
 from pinnace.ops.array import constants
-from pinnace.ops.composite_arguments import ITSELF, takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.memory import NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
@@ -53,7 +54,6 @@ def _is_file(output_stream: str | bytes) -> bool:
     return _text(output_stream).startswith(_FILE)
 
 
-@takes_composites(ragged="strings:tf_print", sparse=ITSELF)
 def tf_print(
     *inputs: Any,
     output_stream: Any = None,
@@ -76,47 +76,82 @@ def tf_print(
         TensorFlow ops `StringFormat` (string_format_op.cc) and `PrintV2` (logging_ops.cc).
     """
     found: list[Tensor] = []
-    text = sep.join(_marked(item, found) for item in inputs)
+    text = sep.join(_marked(item, found, summarize) for item in inputs)
+    # Texts of ragged tensors stand between the others as they are, without quotes.
+    pieces = _LISTED.split(text)
+    parts = [
+        found[int(piece)] if index % 2 else _formatted(piece, found, summarize)
+        for index, piece in enumerate(pieces)
+        if index % 2 or piece or len(pieces) == 1
+    ]
+    line = parts[0]
+    if parts[1:]:
+        from pinnace.ops.strings import joining  # loaded only by programs with strings
+
+        line = joining.join(parts)
+    execute(PRINT_V2, line, output_stream=_stream(output_stream), end=end, name=name)
+
+
+def _formatted(text: str, found: list[Tensor], summarize: int) -> Tensor:
+    """The text with tensors in place of their marks."""
     tensors = [found[int(number)] for number in _MARKED.findall(text)]
     placeholder = "{}"
     while placeholder in text:  # it is in the user's own words
         placeholder = f"{{{placeholder}}}"
     text = _MARKED.sub(lambda _: placeholder, text)
     if text == placeholder and _is_text(tensors[0]):
-        line = tensors[0]
-    else:
-        line = string_format(text, tensors, placeholder, summarize)
-    execute(PRINT_V2, line, output_stream=_stream(output_stream), end=end, name=name)
+        return tensors[0]
+    return string_format(text, tensors, placeholder, summarize)
 
 
 def _is_text(tensor: Tensor) -> bool:
     return tensor.dtype.name == "string" and tensor.shape.rank == 0
 
 
-def _marked(item: Any, found: list[Tensor]) -> str:
+def _marked(item: Any, found: list[Tensor], summarize: int) -> str:
     """The text of a value, with marks for the tensors in it, which are appended to `found`."""
 
     def leaf(x: Any) -> Any:
+        composite = isinstance(x, CompositeTensor)
         if isinstance(x, (Tensor, Variable)):
             found.append(convert_to_tensor(x))
             return _Mark(len(found) - 1)
+        if composite and hasattr(x, "flat_values"):
+            found.append(late.listed_rows(x, summarize))
+            return _Mark(len(found) - 1, "\ue002{}\ue003")
+        if composite and hasattr(x, "dense_shape"):
+            kind = type(x).__name__
+            return _Sparse(leaf(x.indices), leaf(x.values), leaf(x.dense_shape), kind)
         return x
 
     marked = structure.map_structure(leaf, item)
     return marked if isinstance(marked, str) else str(marked)
 
 
+class _Sparse(NamedTuple):
+    """The text of a sparse tensor, in quotes as TensorFlow prints it."""
+
+    indices: Any
+    values: Any
+    shape: Any
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"'{self.kind}(indices={self.indices}, values={self.values}, shape={self.shape})'"
+
+
 class _Mark:
     """The mark of a tensor in the text of a structure."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    def __init__(self, number: int, form: str = "\ue000{}\ue001") -> None:
+        self._text = form.format(number)
 
     def __repr__(self) -> str:
-        return f"\ue000{self._number}\ue001"
+        return self._text
 
 
 _MARKED = re.compile("\ue000([0-9]+)\ue001")
+_LISTED = re.compile("\ue002([0-9]+)\ue003")
 
 
 def _stream(stream: Any) -> str:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import denormals, dtypes
+from pinnace.framework import denormals, dtypes, structure
+from pinnace.framework.composite import CompositeSpec, is_composite
 from pinnace.framework.context import state
-from pinnace.framework.convert import array_of
+from pinnace.framework.convert import array_of, convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError, UnknownError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Tensor, wrap
+from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
 from pinnace.ops.execute import execute
 from pinnace.ops.opdef import GRADIENT_ABOVE, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import define
@@ -187,19 +188,64 @@ def py_function(
     Args:
         func: takes one tensor per input, gives one tensor (or value) per output; left out, a
             decorator is returned, whose functions take the inputs as arguments.
-        inp: the inputs.
-        Tout: the dtype of the output, or a list of them; [] for none.
+        inp: the inputs, also ragged and sparse tensors.
+        Tout: the dtype of the output, or a list of them; [] for none. For a ragged or sparse tensor
+            its spec.
         name: name of the node while tracing.
 
     Returns:
-        A tensor, or a list of them if `Tout` is a list. Shapes are unknown.
+        A tensor, or a list of them if `Tout` is a list. Shapes are unknown, but for what the spec
+        of a ragged or sparse tensor says.
+
+    Raises:
+        InvalidArgumentError: the function gives other values than `Tout` says.
     """
     if func is None:
         return _decorator(lambda f, args: py_function(f, args, Tout, name))
+    listed = list(Tout) if isinstance(Tout, (list, tuple)) else [Tout]
+    if any(map(is_composite, inp or ())) or any(isinstance(one, CompositeSpec) for one in listed):
+        made = _of_components(_checked(func), list(inp or ()), listed, name)
+        return made if isinstance(Tout, (list, tuple)) else made[0]
     kinds, single = _kinds(Tout)
     token = Token.of(_checked(func))
     found = execute(EAGER_PY_FUNC, list(inp or ()), token=token, Tout=kinds, name=name)
     return found[0] if single else list(found)
+
+
+def _of_components(
+    func: Callable[..., Any], inp: list[Any], outputs: list[Any], name: str | None
+) -> list[Any]:
+    """`py_function` of the tensors that ragged and sparse tensors are made of."""
+    given = [x if is_composite(x) else convert_to_tensor(x) for x in inp]
+
+    def of_tensors(*tensors: Tensor) -> list[Any]:
+        found = func(*structure.pack_sequence_as(given, tensors, expand_composites=True))
+        if not outputs:
+            return []
+        values = list(found) if isinstance(found, (list, tuple)) else [found]
+        if len(values) != len(outputs) or not all(map(_matches, values, outputs)):
+            raise InvalidArgumentError(
+                f"py_function: func={func} returned {found!r}, which did not match Tout={outputs!r}"
+            )
+        return structure.flatten(values, expand_composites=True)
+
+    specs = structure.flatten(outputs, expand_composites=True)
+    parts = structure.flatten(given, expand_composites=True)
+    found = py_function(of_tensors, parts, specs, name)
+    rest = iter(found)
+    for one in outputs:
+        for spec in structure.flatten(one, expand_composites=True):
+            tensor = next(rest)
+            if isinstance(one, CompositeSpec) and isinstance(tensor, SymbolicTensor):
+                tensor.set_shape(spec.shape)
+    return list(structure.pack_sequence_as(outputs, found, expand_composites=True))
+
+
+def _matches(value: Any, wanted: Any) -> bool:
+    """Whether a value is of the kind of a spec, or no composite where a dtype is given."""
+    if isinstance(wanted, CompositeSpec):
+        return is_composite(value) and bool(wanted.is_compatible_with(value))
+    return not is_composite(value)
 
 
 def _eager_kernel(

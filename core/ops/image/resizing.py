@@ -11,6 +11,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import broadcasting, casting, reshaping, shapes
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import interpolation
 from pinnace.ops.kernels.precision import computed_in
@@ -50,6 +51,7 @@ _CENTRES = {
 }
 
 
+@takes_composites(ragged="images:resize")
 def resize(
     images: TensorLike,
     size: Any,
@@ -61,7 +63,8 @@ def resize(
     """`images` resized to another height and width.
 
     Args:
-        images: [batch, height, width, channels] or [height, width, channels], a real type.
+        images: [batch, height, width, channels] or [height, width, channels], a real type; or a
+            ragged tensor of four axes, whose images have different sizes.
         size: [2], int32: the new height and width.
         method: one of `ResizeMethod`.
         preserve_aspect_ratio: as large as fits into `size` without distortion.

@@ -97,12 +97,18 @@ def put_diagonals(matrix: Array, diagonals: Array, k: Array, align: str) -> Arra
             f"diagonal must have shape {list(wanted)}, got {list(diagonals.shape)}"
         )
     out = matrix.copy()
-    if low == high:
-        _line(out, low)[...] = diagonals
-        return out
-    for diagonal, row, place in _places(rows, columns, low, high, align):
-        _line(out, diagonal)[...] = diagonals[..., row, place]
+    _fill(out, diagonals, low, high, align)
     return out
+
+
+def _fill(matrix: Array, diagonals: Array, low: int, high: int, align: str) -> None:
+    """Write the diagonals; those that lie outside of the matrix have no elements."""
+    if low == high:
+        _line(matrix, low)[...] = diagonals
+        return
+    rows, columns = matrix.shape[-2:]
+    for diagonal, row, place in _places(rows, columns, low, high, align):
+        _line(matrix, diagonal)[...] = diagonals[..., row, place]
 
 
 def matrix_size(width: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
@@ -133,7 +139,10 @@ def matrix_size(width: int, low: int, high: int, rows: int, columns: int) -> tup
 def matrix_of_diagonals(
     diagonals: Array, k: Array, rows: int, columns: int, padding: Array, align: str
 ) -> Array:
-    """Matrices with these diagonals and `padding` elsewhere."""
+    """Matrices with these diagonals and `padding` elsewhere.
+
+    As in TensorFlow, some of the diagonals may lie outside of the matrix, if not the longest.
+    """
     low, high = band_limits(k)
     lead = diagonals.shape[:-1]
     if low != high:
@@ -146,4 +155,5 @@ def matrix_of_diagonals(
     size = matrix_size(diagonals.shape[-1], low, high, rows, columns)
     matrix = np.empty((*lead, *size), diagonals.dtype)
     matrix[...] = padding
-    return put_diagonals(matrix, diagonals, k, align)
+    _fill(matrix, diagonals, low, high, align)
+    return matrix

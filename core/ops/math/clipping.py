@@ -63,19 +63,28 @@ def clip_by_norm(t: Any, clip_norm: TensorLike, axes: Any = None, name: str | No
 
     Args:
         t: [...], floating point; of IndexedSlices the values are scaled.
-        clip_norm: a scalar above 0.
+        clip_norm: a scalar above 0, or what broadcasts to the shape of `t`.
         axes: the axes of the lengths; None is all.
         name: name of the node while tracing.
+
+    Raises:
+        ValueError: `clip_norm` has more axes or larger ones than `t`.
     """
     if isinstance(t, IndexedSlices):
         return _of_slices(t, clip_by_norm(t.values, clip_norm, axes, name))
     values = convert_to_tensor(t)
+    scaled = values * clip_norm
+    if not scaled.shape.is_compatible_with(values.shape):
+        raise ValueError(
+            f"clip_by_norm: clip_norm must broadcast to the shape of t, {values.shape.text}; "
+            f"the product has shape {scaled.shape.text}"
+        )
     squares = reduction.reduce_sum(arithmetic.square(values), axes, keepdims=True)
     # √ has an infinite slope at 0: replace 0 there.
     there = comparison.greater(squares, constants.zeros_like(squares))
     safe = selecting.where(there, squares, constants.ones_like(squares))
     length = selecting.where(there, exponents.sqrt(safe), squares)
-    return division.divide(values * clip_norm, arithmetic.maximum(length, clip_norm), name)
+    return division.divide(scaled, arithmetic.maximum(length, clip_norm), name)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:

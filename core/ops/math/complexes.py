@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import COMPLEX, complex64, complex128, float32, float64
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
+from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.array import broadcasting, constants
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
@@ -112,9 +112,14 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         [...], float32 or float64 for a complex type, else dtype of `input`.
+
+    Raises:
+        TypeError: `input` is not a number.
     """
     x = convert_to_tensor(input)
     if not x.dtype.is_complex:
+        if not x.dtype.is_numeric:
+            raise TypeError(f"real: input must be a number, got {x.dtype.name}")
         return x
     return execute_one(REAL_PART, x, Tout=x.dtype.real_dtype, name=name)
 
@@ -181,7 +186,7 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     kind = tensor.dtype
     if kind.is_complex or kind is dtypes.variant:
         return execute_one(CONJ, tensor, name=name)
-    if not (kind.is_numeric or isinstance(x, Operands)):
+    if not kind.is_numeric:
         raise TypeError(f"conj: x must be a number, got {kind.name}")
     return tensor
 

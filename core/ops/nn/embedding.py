@@ -5,11 +5,13 @@ from typing import Any
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import Operands, Tensor, TensorLike
 from pinnace.ops.array import constants, gathering, joining
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.math import arithmetic, exponents, reduction
 
 __all__ = ["embedding_lookup"]
 
 
+@takes_composites(ragged="gathering:embedding_lookup")
 def embedding_lookup(
     params: Any, ids: TensorLike, max_norm: float | None = None, name: str | None = None
 ) -> Tensor:
@@ -17,7 +19,7 @@ def embedding_lookup(
 
     Args:
         params: [rows, ...]; or a list of such, which together are the table, in order.
-        ids: [...], int32 or int64, in [0, rows).
+        ids: [...], int32 or int64, in [0, rows); also ragged.
         max_norm: rows longer than this are scaled down to it.
         name: name of the node while tracing.
 

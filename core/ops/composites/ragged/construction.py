@@ -265,9 +265,7 @@ def from_tensor(
             f"({rank and rank - 1}), got {ragged_rank}"
         )
     if lengths is not None:
-        if isinstance(lengths, (list, tuple)) and lengths and not np.isscalar(lengths[0]):
-            return _with_lengths(x, list(lengths), kind)
-        return _cut(x, casting.cast(convert_to_tensor(lengths), kind))
+        return _by_lengths(x, lengths, ragged_rank, kind)
     sizes = shapes.shape(x, out_type=kind)
     if padding is not None and ragged_rank > 1:
         flat = folded(x, sizes, ragged_rank)
@@ -277,6 +275,29 @@ def from_tensor(
     if padding is not None:
         return _from_padding(x, padding, kind)
     return _wrapped(folded(x, sizes, ragged_rank + 1), x, sizes, ragged_rank)
+
+
+def _by_lengths(x: Tensor, lengths: Any, ragged_rank: int, kind: Any) -> Any:
+    """The rows of x, each as long as `lengths` says."""
+    if not isinstance(lengths, (list, tuple)) or not lengths or np.isscalar(lengths[0]):
+        return _cut(x, casting.cast(_whole(lengths), kind))
+    if ragged_rank not in {1, len(lengths)}:
+        raise ValueError(
+            "RaggedTensor.from_tensor: If Argument `lengths` is a tuple of row_lengths, argument "
+            f"`ragged_rank` must be len(lengths): {len(lengths)}. Received ragged_rank: "
+            f"{ragged_rank}."
+        )
+    return _with_lengths(x, list(map(_whole, lengths)), kind)
+
+
+def _whole(lengths: Any) -> Tensor:
+    found = convert_to_tensor(lengths)
+    if not found.dtype.is_integer and found.shape.num_elements() != 0:
+        raise TypeError(
+            "RaggedTensor.from_tensor: Argument `lengths` must be of type integer. Received "
+            f"{found.dtype.name}."
+        )
+    return found
 
 
 def folded(x: Tensor, sizes: Tensor, axes: int) -> Tensor:

@@ -19,22 +19,44 @@ from pinnace.ops.array import (
     shapes,
     tiling,
 )
+from pinnace.ops.composite_arguments import refuse
 from pinnace.ops.composites.checks import require, require_equal, require_within
 from pinnace.ops.composites.ragged.construction import from_tensor
 from pinnace.ops.composites.ragged.elementwise import elementwise, match_row_splits
 from pinnace.ops.composites.ragged.indexing import rows_at
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.math import arithmetic, comparison, ranges, reduction, segments
+from pinnace.ops.nn import embedding
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
-__all__ = ["boolean_mask", "gather", "gather_nd", "one_hot", "where"]
+__all__ = ["boolean_mask", "embedding_lookup", "gather", "gather_nd", "one_hot", "where"]
 
 
 def _either(x: Any, hint: Any = None) -> Any:
     """A ragged tensor unchanged; other values as tensors."""
     return x if isinstance(x, RaggedTensor) else convert_to_tensor(x, dtype_hint=hint)
+
+
+def embedding_lookup(
+    params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
+) -> RaggedTensor:
+    """The rows of a table at ragged numbers.
+
+    Args:
+        params: [rows, ...], the table or a list of its parts.
+        ids: a ragged tensor of integers.
+        max_norm: rows longer than this are scaled down to it.
+        name: name of the node while tracing.
+
+    Raises:
+        ValueError: the table is ragged.
+    """
+    if not isinstance(ids, RaggedTensor):
+        refuse("embedding_lookup", "ragged")
+    rows = embedding.embedding_lookup(params, ids.flat_values, max_norm, name)
+    return ids.with_flat_values(rows)
 
 
 def gather(

@@ -8,11 +8,12 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Operands, SymbolicTensor
-from pinnace.ops.array import casting, gathering, joining, reshaping, shapes
+from pinnace.ops.array import casting, gathering, joining, reshaping, selecting, shapes
+from pinnace.ops.composites.checks import require_within
 from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.execute import execute
-from pinnace.ops.math import arithmetic, division, ranges
+from pinnace.ops.math import arithmetic, comparison, ranges
 from pinnace.ops.ragged import gathering as gathering_ops
 
 __all__ = ["getitem", "rows_at"]
@@ -175,7 +176,10 @@ def _inner(x: Any, items: list[Any]) -> Any:
             )
         places = arithmetic.add(x.row_splits[:-1], casting.cast(first % x._uniform, kind))
     else:
-        places = arithmetic.add(x.row_splits[:-1], division.floormod(offset, length))
+        from_end = comparison.less(offset, casting.cast(0, kind))
+        column = selecting.where(from_end, arithmetic.add(offset, length), offset)
+        require_within(column, length, "a ragged tensor's index is out of bounds")
+        places = arithmetic.add(x.row_splits[:-1], column)
     found = _taken(x.values, places)
     return _inner(found, rest)
 
@@ -207,10 +211,11 @@ def _sliced_columns(x: RaggedTensor, key: slice) -> RaggedTensor:
     def bound(given: Any, default: Any) -> Any:
         if given is None:
             return default
+        if isinstance(given, (float, np.floating)) or (
+            isinstance(given, Operands) and not given.dtype.is_integer
+        ):
+            raise TypeError(f"a ragged tensor's slice offsets must be integers, got {given!r}")
         place = casting.cast(given, kind)
-        from pinnace.ops.array import selecting
-        from pinnace.ops.math import comparison
-
         counted = selecting.where(
             comparison.less(place, zero), arithmetic.add(lengths, place), place
         )

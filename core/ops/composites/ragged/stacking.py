@@ -25,6 +25,9 @@ def stack_dynamic_partitions(
         partitions: integers from 0 to num_partitions - 1, tensor or ragged tensor.
         num_partitions: how many rows there are.
         name: accepted for TensorFlow's sake.
+
+    Raises:
+        ValueError: `data` does not begin with the shape of `partitions`.
     """
     del name
     x: Any = data if isinstance(data, RaggedTensor) else convert_to_tensor(data)
@@ -34,6 +37,11 @@ def stack_dynamic_partitions(
     rank = ids.shape.rank
     if rank is None:
         raise ValueError("stack_dynamic_partitions: partitions must have a known rank")
+    if x.shape.rank is not None and not x.shape[:rank].is_compatible_with(ids.shape):
+        raise ValueError(
+            "stack_dynamic_partitions: data must begin with the shape of partitions, got "
+            f"{x.shape} and {ids.shape}"
+        )
     if rank == 0:
         x, ids = reshaping.expand_dims(x, 0), reshaping.expand_dims(ids, 0)
     while isinstance(ids, RaggedTensor):

@@ -6,15 +6,14 @@ from typing import Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.ops.array import gathering, selecting, shapes
+from pinnace.ops.array import constants, gathering, selecting, shapes
 from pinnace.ops.composites.ragged.elementwise import elementwise
 from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.control import printing
 from pinnace.ops.math import comparison, ranges
-from pinnace.ops.strings import conversion, joining
+from pinnace.ops.strings import conversion, joining, patterns
 
-__all__ = ["join", "reduce_join", "tf_print"]
+__all__ = ["join", "listed_rows", "reduce_join"]
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
@@ -62,21 +61,20 @@ def _joined(x: Any, axis: int, separator: str) -> Any:
     raise ValueError("reduce_join: axis must not be 0 for ragged tensors, whose rows differ")
 
 
-def tf_print(*inputs: Any, **options: Any) -> Any:
-    """Ragged tensors printed as lists."""
-    shown = [
-        x if not isinstance(x, RaggedTensor) else _listed(x, options.get("summarize", 3))
-        for x in inputs
-    ]
-    return printing.tf_print(*shown, **options)
+def listed_rows(x: RaggedTensor, summarize: int) -> Tensor:
+    """A ragged tensor as text: brackets around rows, `...` where a row has too many elements.
 
+    Args:
+        x: the ragged tensor.
+        summarize: how many elements from either end of a row; all if -1, and while tracing.
 
-def _listed(x: RaggedTensor, summarize: Any) -> Any:
-    """The ragged tensor as a string, with nested brackets around rows."""
-    if not isinstance(x.flat_values, SymbolicTensor):
-        return str(x.to_list()) if x.dtype is not dtypes.string else repr(x.to_list())
-    del summarize
-    text: Any = x.with_flat_values(_text(x.flat_values))
+    Source:
+        TensorFlow `ragged_tensor_to_string` (ragged_string_ops.py).
+    """
+    texts = x.with_flat_values(_text(x.flat_values))
+    if not isinstance(texts.flat_values, SymbolicTensor):
+        return constants.constant(_bracketed(texts.to_list(), summarize))
+    text: Any = texts.with_flat_values(_rows(texts.flat_values))
     while isinstance(text, RaggedTensor):
         flat = reduce_join(text, text.ragged_rank, separator=", ")
         inner = flat.flat_values if isinstance(flat, RaggedTensor) else flat
@@ -86,7 +84,26 @@ def _listed(x: RaggedTensor, summarize: Any) -> Any:
     return joining.join(["[", joined, "]"])
 
 
+def _bracketed(found: Any, summarize: int) -> bytes:
+    if not isinstance(found, list):
+        return bytes(found)
+    parts = [_bracketed(part, summarize) for part in found]
+    if 0 <= 2 * summarize < len(parts):
+        parts[summarize : len(parts) - summarize] = [b"..."]
+    return b"[" + b", ".join(parts) + b"]"
+
+
+def _rows(values: Tensor) -> Tensor:
+    """[n] texts of [n, ...], whose inner axes are uniform."""
+    if values.shape.rank is None:
+        raise ValueError("print: a ragged tensor needs a known rank to be printed in a graph")
+    for _ in range(values.shape.rank - 1):
+        values = joining.join(["[", joining.reduce_join(values, -1, separator=", "), "]"])
+    return values
+
+
 def _text(values: Tensor) -> Tensor:
-    if values.shape.rank not in {1, None}:
-        raise ValueError("print: only ragged tensors of single values can be printed in a graph")
-    return values if values.dtype is dtypes.string else conversion.as_string(values)
+    """Each value as text; strings in quotes."""
+    if values.dtype is not dtypes.string:
+        return conversion.as_string(values)
+    return joining.join(["'", patterns.regex_replace(values, r"(['\\])", r"\\\1"), "'"])
