@@ -130,7 +130,7 @@ def associative_scan(
     """
     _require_function("associative_scan", f)
     tensors = [convert_to_tensor(x) for x in structure.flatten(elems)]
-    known = {x.shape[axis] for x in tensors} - {None}
+    known = {size for x in tensors if (size := x.shape[axis]) is not None}
     if len(known) > 1 or not tensors:
         raise ValueError(
             "keras.ops.associative_scan: all tensors must have one size along axis "
