@@ -77,16 +77,15 @@ def while_loop(
 
 
 def _run(cond: Any, body: Any, loop_vars: Any, maximum: Any) -> Any:
-    """The loop in Python."""
+    """The loop in Python, over the values as they are: numbers and arrays stay what they are."""
     iterations = 0
     limit = None if maximum is None else int(maximum)
-    values = structure.map_structure(nodes.convert_leaf, loop_vars)
+    values = loop_vars
     while (limit is None or iterations < limit) and bool(cond(*nodes.arguments(values))):
-        found = nodes.wrapped(body(*nodes.arguments(values)), loop_vars)
-        nodes.check_structure(loop_vars, found)
-        values = structure.map_structure(nodes.convert_leaf, found)
+        values = nodes.wrapped(body(*nodes.arguments(values)), loop_vars)
+        nodes.check_structure(loop_vars, values)
         iterations += 1
-    return values
+    return structure.map_structure(nodes.convert_leaf, values)
 
 
 def _invariants(loop_vars: Any, given: Any) -> list[Shape | None]:

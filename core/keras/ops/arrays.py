@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor as as_tensor
+from pinnace.graph.static_values import get_static_value
 from pinnace.keras.ops import making
 from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
@@ -229,16 +230,22 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
         A list of tensors.
 
     Raises:
-        ValueError: the size of `axis` must be known to cut at places, and is not.
+        ValueError: the number of places is not known.
     """
     x = as_tensor(x)
     if isinstance(indices_or_sections, int):
         return list(joining.split(x, indices_or_sections, axis))
     size = x.shape[axis]
-    if size is None:
-        raise ValueError(f"keras.ops.split: axis {axis} must have a known size, got {x.shape.text}")
-    cuts = [0, *(int(n) for n in indices_or_sections), size]
-    return list(joining.split(x, [b - a for a, b in itertools.pairwise(cuts)], axis))
+    known = get_static_value(as_tensor(indices_or_sections))
+    if known is None:
+        cuts = casting.cast(indices_or_sections, "int32")
+        end = _shapes.shape(x)[axis] if size is None else size
+        sizes = joining.concat([cuts[:1], cuts[1:] - cuts[:-1], end - cuts[-1:]], 0)
+        return list(joining.split(x, sizes, axis))
+    places = [0, *(int(n) for n in known)]
+    # -1 is whatever is left of an axis of unknown size.
+    last = -1 if size is None else size - places[-1]
+    return list(joining.split(x, [*(b - a for a, b in itertools.pairwise(places)), last], axis))
 
 
 @operation("numpy", "Repeat", "repeats", "axis")
@@ -486,32 +493,38 @@ def _of_parts(x: Any, sparse: bool | None, ragged: bool | None) -> Any:
 
 @operation("numpy", "FullLike", "dtype")
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    """A constant in the shape of x.
+    """A constant, or an array, broadcast to the shape of x.
 
     Args:
         x: a tensor.
-        fill_value: a number.
+        fill_value: a number or an array, broadcastable to `x`.
         dtype: dtype of the result; that of `x` if None.
 
     Returns:
         The shape of `x`.
     """
     x = as_tensor(x)
-    return constants.fill(_shapes.shape(x), casting.cast(fill_value, dtype or x.dtype))
+    value = casting.cast(fill_value, dtype or x.dtype)
+    return broadcasting.broadcast_to(value, _shapes.shape(x))
 
 
 def shape(x: Any) -> tuple[Any, ...]:
     """The sizes of the axes: numbers where they are known, else scalar tensors.
 
     Args:
-        x: a tensor; or a KerasTensor, of which unknown sizes are None.
+        x: a tensor; a sparse or ragged one, of which ragged sizes are None; or a KerasTensor, of
+            which unknown sizes are None.
     """
     from pinnace.keras.symbolic import KerasTensor
 
     if isinstance(x, KerasTensor):
         return builtins.tuple(x.shape)
-    x = as_tensor(x)
+    x = x if is_composite(x) else as_tensor(x)
     if x.shape.is_fully_defined():
         return builtins.tuple(x.shape)
-    sizes = _shapes.shape(x)
+    if hasattr(x, "flat_values"):  # a RaggedTensor
+        inner = shape(x.flat_values)[1:]
+        rows = x.nrows("int32") if x.shape[0] is None else x.shape[0]
+        return (rows, *x.shape[1 : x.ragged_rank + 1], *inner)
+    sizes = casting.cast(x.dense_shape, "int32") if is_composite(x) else _shapes.shape(x)
     return builtins.tuple(sizes[i] if n is None else n for i, n in enumerate(x.shape))

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.families import BOOLS, COMPARED, FLOATS, PAIR, binary, unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import alike, as_bool, as_kind, floating, met, pair
+from pinnace.keras.ops.searching import nonzero
 from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, constants, selecting
 from pinnace.ops.math import (
@@ -209,8 +211,8 @@ def nan_to_num(
 
 
 @operation("numpy", "Where")
-def where(condition: Any, x1: Any = None, x2: Any = None) -> Tensor:
-    """x1 where the condition holds, else x2.
+def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+    """x1 where the condition holds, else x2; with neither, `nonzero` of the condition.
 
     Args:
         condition: [...], cast to bool.
@@ -218,13 +220,15 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Tensor:
         x2: likewise; both are promoted to one dtype.
 
     Returns:
-        The broadcast shape, the common dtype.
+        The broadcast shape, the common dtype; or a tensor [n] per axis of `condition`, int32.
 
     Raises:
-        ValueError: `x1` or `x2` is not given.
+        ValueError: only one of `x1` and `x2` is given.
     """
+    if x1 is None and x2 is None:
+        return nonzero(condition)
     if x1 is None or x2 is None:
-        raise ValueError("keras.ops.where: x1 and x2 must be given")
+        raise ValueError("keras.ops.where: x1 and x2 must both be given, or neither, got one")
     return selecting.where(casting.cast(condition, "bool"), *pair(x1, x2))
 
 
@@ -234,12 +238,12 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
     Args:
         x: [...], any dtype.
-        dtype: a dtype or its name.
+        dtype: a dtype or its name; `floatx()` if None.
 
     Returns:
         The shape of `x`.
     """
-    return casting.cast(x, dtype)
+    return casting.cast(x, floatx() if dtype is None else dtype)
 
 
 @operation("numpy", "ZerosLike", "dtype", takes=_LIKE)

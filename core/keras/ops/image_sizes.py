@@ -161,7 +161,11 @@ def _padded(x: Tensor, sides: list[list[Any]], fill_value: float = 0.0) -> Tenso
     widths: Any = sides
     if any(isinstance(n, Tensor) for pair in sides for n in pair):
         widths = joining.stack([joining.stack(pair) for pair in sides])
-    return padding.pad(x, widths, constant_values=casting.cast(fill_value, x.dtype))
+    y = padding.pad(x, widths, constant_values=casting.cast(fill_value, x.dtype))
+    # Static sizes of axes that are not padded, which a tensor of widths hides.
+    unpadded = [all(isinstance(n, int) and n == 0 for n in pair) for pair in sides]
+    y.set_shape([n if kept else None for n, kept in zip(x.shape, unpadded, strict=True)])
+    return y
 
 
 def _two_of_three(name: str, given: dict[str, Any]) -> None:

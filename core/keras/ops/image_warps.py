@@ -142,7 +142,7 @@ def perspective_transform(
     x, first, single = images_last(name, images, data_format)
     points = []
     for argument, given in (("start_points", start_points), ("end_points", end_points)):
-        tensor: Tensor = convert_to_tensor(given, dtypes.float32)
+        tensor: Tensor = casting.cast(given, dtypes.float32)
         if tensor.shape.rank not in {2, 3} or tensor.shape.as_list()[-2:] != [4, 2]:
             raise ValueError(
                 f"keras.ops.image.{name}: Invalid {argument} shape: expected (4,2) for a single "

@@ -111,7 +111,7 @@ def extract_patches_3d(
 
     Raises:
         TypeError: `size` is no number, tuple or list.
-        ValueError: wrong number of sizes or axes.
+        ValueError: wrong number of sizes or axes; strides and dilation rates above 1.
     """
     name = "extract_patches_3d"
     return _volumes(name, volumes, size, strides, dilation_rate, padding, data_format)
@@ -129,6 +129,11 @@ def _volumes(
     window = _each(name, "size", size, 3)
     steps = window if strides is None else _each(name, "strides", strides, 3)
     rates = _each(name, "dilation_rate", dilation_rate, 3)
+    if max(steps) > 1 and max(rates) > 1:
+        raise ValueError(
+            f"keras.ops.image.{name}: `strides > 1` not supported in conjunction with "
+            f"`dilation_rate > 1`, got strides={steps} and dilation_rate={rates}"
+        )
     x: Tensor = convert_to_tensor(volumes)
     if x.shape.rank not in {4, 5}:
         raise ValueError(

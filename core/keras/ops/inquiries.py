@@ -64,7 +64,7 @@ def ndim(x: Any) -> int | None:
     """
     if isinstance(x, KerasTensor):
         return x.ndim
-    rank: int | None = convert_to_tensor(x).shape.rank
+    rank: int | None = (x if is_composite(x) else convert_to_tensor(x)).shape.rank
     return rank
 
 

@@ -87,6 +87,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     return broadcasting.broadcast_to(as_kind(fill_value, _kind(dtype)), shape)
 
 
+@operation("numpy", "Array", "dtype")
 def array(x: Any, dtype: Any = None) -> Tensor:
     """A tensor with the values of x.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.ops.families import unary
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.ops.promotion import floating, measured
@@ -191,13 +192,14 @@ def saturate_cast(x: Any, dtype: Any) -> Tensor:
 
     Args:
         x: [...], a real number type.
-        dtype: dtype of the result.
+        dtype: dtype of the result; `floatx()` if None.
 
     Returns:
         The shape of `x`.
     """
     from pinnace.ops.array import saturation
 
+    dtype = floatx() if dtype is None else dtype
     tensor: Tensor = convert_to_tensor(x)
     if tensor.dtype is dtypes.bool:
         tensor = casting.cast(tensor, dtypes.uint8)

@@ -58,7 +58,7 @@ def float_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 def floating(x: Any) -> Tensor:
     """`x` as a float tensor; integers become `floatx()`."""
-    tensor: Tensor = convert_to_tensor(x)
+    tensor = _given(x)
     if tensor.dtype.is_floating or tensor.dtype.is_complex:
         return tensor
     return casting.cast(tensor, floatx())
@@ -122,6 +122,8 @@ def summable(x: Any) -> Tensor:
 
 
 def _given(x: Any) -> Tensor:
+    if hasattr(x, "flat_values"):  # a RaggedTensor: `cast` and reductions take it as it is
+        return x  # type: ignore[no-any-return]
     tensor: Tensor = x.value() if isinstance(x, Variable) else convert_to_tensor(x)
     return tensor
 

@@ -54,23 +54,20 @@ def array_split(x: Any, indices_or_sections: int, axis: int = 0) -> list[Tensor]
     Args:
         x: a tensor.
         indices_or_sections: how many parts.
-        axis: the axis to split, of known size.
+        axis: the axis to split.
 
     Returns:
         A list of tensors.
-
-    Raises:
-        ValueError: the size of the axis is not known.
     """
     tensor: Tensor = convert_to_tensor(x)
-    size = tensor.shape[axis]
-    if size is None:
-        raise ValueError(
-            f"keras.ops.array_split: axis {axis} must have a known size, got {tensor.shape.text}"
-        )
-    each, longer = divmod(size, indices_or_sections)
-    sizes = [each + (place < longer) for place in range(indices_or_sections)]
-    return list(joining.split(tensor, sizes, axis))
+    size: Any = shapes.axis_sizes(tensor)[axis]
+    # The first `size % indices_or_sections` parts are longer by 1.
+    sizes = [
+        (size + indices_or_sections - 1 - place) // indices_or_sections
+        for place in range(indices_or_sections)
+    ]
+    known = isinstance(size, int)
+    return list(joining.split(tensor, sizes if known else joining.stack(sizes), axis))
 
 
 @operation("numpy", "Vsplit", "indices_or_sections")

@@ -145,31 +145,44 @@ def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 @operation("numpy", "Sort", "axis")
-def sort(x: Any, axis: int = -1) -> Tensor:
+def sort(x: Any, axis: int | None = -1) -> Tensor:
     """The elements in ascending order along an axis.
 
     Args:
-        x: [...], a real number type.
-        axis: an axis; negative ones count from the end.
+        x: [...], bool or a real number type.
+        axis: an axis; negative ones count from the end; the flat tensor if None.
 
     Returns:
-        The shape and dtype of `x`.
+        The shape of `x`, or as many elements in one axis; dtype of `x`.
     """
-    return sorting.sort(x, axis)
+    kind = convert_to_tensor(x).dtype
+    values, along = _sortable(x, axis)
+    found = sorting.sort(values, along)
+    return casting.cast(found, dtypes.bool) if kind is dtypes.bool else found
+
+
+def _sortable(x: Any, axis: int | None) -> tuple[Tensor, int]:
+    """The tensor, flat if there is no axis, bools as int8; and the axis."""
+    tensor: Tensor = convert_to_tensor(x)
+    if tensor.dtype is dtypes.bool:
+        tensor = casting.cast(tensor, dtypes.int8)
+    return (reshaping.reshape(tensor, [-1]), 0) if axis is None else (tensor, axis)
 
 
 @operation("numpy", "Argsort", "axis")
-def argsort(x: Any, axis: int = -1) -> Tensor:
+def argsort(x: Any, axis: int | None = -1) -> Tensor:
     """The indices that sort along an axis, int32; equal elements keep their order.
 
     Args:
-        x: [...], a real number type.
-        axis: an axis; negative ones count from the end.
+        x: [...], bool or a real number type; a scalar is flat.
+        axis: an axis; negative ones count from the end; the flat tensor if None.
 
     Returns:
-        The shape of `x`, int32.
+        The shape of `x`, or as many elements in one axis; int32.
     """
-    return sorting.argsort(x, axis, stable=True)
+    tensor: Tensor = convert_to_tensor(x)
+    values, along = _sortable(tensor, axis if tensor.shape.rank != 0 else None)
+    return sorting.argsort(values, along, stable=True)
 
 
 @operation("math", "TopK", "k", "sorted")

@@ -117,7 +117,7 @@ def associative_scan(
 
     Args:
         f: joins two structures of slices, all pairs at once: f(a, f(b, c)) = f(f(a, b), c).
-        elems: tensors of one known size along `axis`, in a structure.
+        elems: tensors of one size along `axis`, in a structure.
         reverse: whether each is joined with all behind it.
         axis: the axis.
 
@@ -126,14 +126,14 @@ def associative_scan(
 
     Raises:
         TypeError: `f` is no function.
-        ValueError: the sizes along the axis differ, or are not known.
+        ValueError: the sizes along the axis differ.
     """
     _require_function("associative_scan", f)
     tensors = [convert_to_tensor(x) for x in structure.flatten(elems)]
-    size = tensors[0].shape[axis] if tensors else None
-    if size is None or any(x.shape[axis] != size for x in tensors):
+    known = {size for x in tensors if (size := x.shape[axis]) is not None}
+    if len(known) > 1 or not tensors:
         raise ValueError(
-            "keras.ops.associative_scan: all tensors must have one known size along axis "
+            "keras.ops.associative_scan: all tensors must have one size along axis "
             f"{axis}, got shapes {', '.join(x.shape.text for x in tensors)}"
         )
     places = [axis % (x.shape.rank or 1) for x in tensors]
@@ -142,7 +142,7 @@ def associative_scan(
         made = f(structure.pack_sequence_as(elems, a), structure.pack_sequence_as(elems, b))
         return [convert_to_tensor(x) for x in structure.flatten(made)]
 
-    def part(parts: Parts, *limits: int | None) -> Parts:
+    def part(parts: Parts, *limits: Any) -> Parts:
         cut = slice(*limits)
         return [x[(slice(None),) * place + (cut,)] for x, place in zip(parts, places, strict=True)]
 
@@ -175,7 +175,33 @@ def associative_scan(
             return parts
         return [permutations.reverse(x, [n]) for x, n in zip(parts, places, strict=True)]
 
-    return structure.pack_sequence_as(elems, turned(scanned(turned(tensors), size)))
+    first = turned(tensors)
+    found = scanned(first, known.pop()) if known else _doubled(join, part, first, places)
+    return structure.pack_sequence_as(elems, turned(found))
+
+
+def _doubled(
+    join: Callable[[Parts, Parts], Parts],
+    part: Callable[..., Parts],
+    tensors: Parts,
+    places: list[int],
+) -> Parts:
+    """The scan of a size that is not known: of 1, 2, 4, … elements up to each."""
+    count = shapes.axis_sizes(tensors[0])[places[0]]
+
+    def step(reach: Any, parts: Parts) -> tuple[Any, Parts]:
+        rest = join(part(parts, 0, count - reach), part(parts, reach, None))
+        made = [
+            joining.concat([a, b], place)
+            for a, b, place in zip(part(parts, 0, reach), rest, places, strict=True)
+        ]
+        for new, x in zip(made, tensors, strict=True):
+            new.set_shape(x.shape)
+        return 2 * reach, made
+
+    start = (convert_to_tensor(1), tensors)
+    found: Parts = looping.while_loop(lambda reach, _: reach < count, step, start)[1]
+    return found
 
 
 def _alternating(a: Tensor, b: Tensor, axis: int) -> Tensor:

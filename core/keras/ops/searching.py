@@ -125,7 +125,7 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> tuple[Tensor, Tensor
     """The number of values in each of several equal intervals.
 
     Args:
-        x: a real number type, of any shape.
+        x: a vector or a scalar, a real number type.
         bins: how many intervals.
         range: a pair of ends, what lies outside is not counted; the extremes of `x` if None.
 
@@ -134,13 +134,18 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> tuple[Tensor, Tensor
         end too.
 
     Raises:
-        ValueError: `bins` is no positive number, or the ends are not in order.
+        ValueError: `bins` is no positive number, or the ends are not in order, or `x` has
+            several axes.
     """
     if not isinstance(bins, int) or bins < 1:
         raise ValueError(f"keras.ops.histogram: bins must be a positive number, got {bins!r}")
     if range is not None and (len(range) != 2 or range[1] < range[0]):
         raise ValueError(f"keras.ops.histogram: range must be (least, largest), got {range!r}")
     tensor: Tensor = convert_to_tensor(x)
+    if (tensor.shape.rank or 0) > 1:
+        raise ValueError(
+            f"keras.ops.histogram: x must be 1-dimensional, got shape {tensor.shape.text}"
+        )
     inner = tensor.dtype if tensor.dtype.is_floating else dtypes.as_dtype(floatx())
     values = casting.cast(reshaping.reshape(tensor, [-1]), inner)
     if range is None:
@@ -151,6 +156,7 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> tuple[Tensor, Tensor
     ends = casting.cast(casting.cast(ranges.linspace(low, high, bins + 1), tensor.dtype), inner)
     places = sorting.searchsorted(ends[1:-1], masking.boolean_mask(values, inside), side="right")
     counts = counting.bincount(places, minlength=bins)
+    counts.set_shape([bins])
     return casting.cast(counts, tensor.dtype), casting.cast(ends, tensor.dtype)
 
 

@@ -217,7 +217,7 @@ FORMULAS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: X.transpose(1, 0, 2).reshape(1, 12, 5),
     ),
     "histogram": (
-        lambda: ops.histogram(X, 4, (-1.0, 1.0))[0],
+        lambda: ops.histogram(X.ravel(), 4, (-1.0, 1.0))[0],
         lambda: np.histogram(X, 4, (-1.0, 1.0))[0],
     ),
     "segment_sum": (

@@ -107,13 +107,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "view": (lambda: ops.view(X[:, :3], "float64"), ValueError, "whole number of float64"),
     "view_as_complex": (lambda: ops.view_as_complex(X), ValueError, "real and imaginary"),
     "linspace": (lambda: ops.linspace(0, 1, -2), ValueError, "must not be negative, got -2"),
-    "array_split": (
-        lambda: tf.function(
-            lambda x: ops.array_split(x, 2), input_signature=[tf.TensorSpec([None])]
-        )(X[0]),
-        ValueError,
-        "must have a known size",
-    ),
     "moveaxis": (lambda: ops.moveaxis(X, 0, 2), ValueError, "axis 2 is out of bounds"),
     "swapaxes": (lambda: ops.swapaxes(X, 0, -3), ValueError, "axis -3 is out of bounds"),
     "diagonal": (lambda: ops.diagonal(X, 0, 0, -3), ValueError, "axis -3 is out of bounds"),
@@ -121,7 +114,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "diag": (lambda: ops.diag(1.0), ValueError, "a vector or a matrix"),
     "rearrange": (lambda: ops.rearrange(X, "a b -> a"), ValueError, "name each of the 2 axes"),
     "rearrange_sizes": (lambda: ops.rearrange(X, "a (b c) -> a b c"), ValueError, "told apart"),
-    "histogram": (lambda: ops.histogram(X, 0), ValueError, "positive number, got 0"),
+    "histogram": (lambda: ops.histogram(X[0], 0), ValueError, "positive number, got 0"),
+    "histogram_axes": (lambda: ops.histogram(X), ValueError, "must be 1-dimensional"),
+    "where": (lambda: ops.where(X > 0, X), ValueError, "both be given"),
+    "extract_patches_3d": (
+        lambda: ops.image.extract_patches_3d(X.reshape(1, 3, 2, 2, 1), 1, 2, 2),
+        ValueError,
+        "not supported in conjunction",
+    ),
     "searchsorted": (lambda: ops.searchsorted(X, X), ValueError, "must have one axis"),
     "select": (lambda: ops.select([X > 0], []), ValueError, "equally long"),
     "unravel_index": (lambda: ops.unravel_index(1, (2, None)), ValueError, "must be known"),
@@ -143,7 +143,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "associative_scan": (
         lambda: ops.associative_scan(lambda a, _: a, [X, X[:2]]),
         ValueError,
-        "one known size",
+        "one size along axis",
     ),
     "switch": (lambda: ops.switch(0, []), ValueError, "one function at least"),
     "jvp": (lambda: ops.jvp(lambda x: x, (X,), ()), ValueError, "one tangent per primal"),
