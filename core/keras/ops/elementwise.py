@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
@@ -208,6 +208,14 @@ def nan_to_num(
     infinite = comparison.is_inf(x)
     y = selecting.where(logic.logical_and(infinite, x > 0), instead(high), y)
     return selecting.where(logic.logical_and(infinite, x < 0), instead(low), y)
+
+
+@overload
+def where(condition: Any) -> Any: ...
+
+
+@overload
+def where(condition: Any, x1: Any, x2: Any) -> Tensor: ...
 
 
 @operation("numpy", "Where")
