@@ -49,7 +49,6 @@ TABLE: dict[str, str] = {
     # ops: ragged tensors have ragged shapes; the code is loaded only if one is asked for.
     "answer_of_shapes": "pinnace.ops.composites.ragged.with_shapes:answer_of_shapes",
     "ragged_shape": "pinnace.ops.composites.ragged.with_shapes:ragged_shape",
-    "listed_rows": "pinnace.ops.composites.ragged.strings:listed_rows",
     # engine: a plan contains the plans of its branches and loops, which are built in the same way.
     "plan_of": "pinnace.engine.build:plan_of",
     # graph: a StableHLO module in a node becomes functions of this library's ops in every reader.
@@ -95,7 +94,6 @@ if TYPE_CHECKING:  # the table again
     from pinnace.ops.array.saturation import saturate_cast as saturate_cast
     from pinnace.ops.composites.dispatching import call_on_composites as call_on_composites
     from pinnace.ops.composites.dispatching import execute_on_composites as execute_on_composites
-    from pinnace.ops.composites.ragged.strings import listed_rows as listed_rows
     from pinnace.ops.composites.ragged.with_shapes import answer_of_shapes as answer_of_shapes
     from pinnace.ops.composites.ragged.with_shapes import ragged_shape as ragged_shape
     from pinnace.ops.math.complexes import complex as complex

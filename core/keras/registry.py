@@ -268,6 +268,9 @@ def _serialize_callable(thing: Any) -> Any:
 
 # Stored beside `class_name`, where Keras ignores it: the version whose rules a layer follows.
 RULES = "rules_of_keras"
+# The class name of an argument that is the mask of a tensor (None if it has none). Keras 2 passes
+# masks implicitly, so that only its configurations, converted, contain them.
+MASK = "__keras_mask__"
 
 
 def deserialize_keras_object(

@@ -63,8 +63,7 @@ def from_graph(kind: type[M], config: dict[str, Any], custom_objects: dict[str, 
     The configuration may be one of Keras 2, as in Keras.
     """
     if any(isinstance(call, list) for entry in config["layers"] for call in entry["inbound_nodes"]):
-        # Imported here: the modules of model files import this package.
-        from pinnace.keras.saving import older_configs
+        from pinnace.keras.saving import older_configs  # few programs have such a configuration
 
         whole = {"class_name": "Functional", "config": config}
         config = older_configs.converted(older_configs.with_older_rules(whole))["config"]
@@ -205,23 +204,9 @@ def _stored_call(node: Node, places: dict[int, list[Any]]) -> dict[str, Any]:
     return {"args": [store(arg) for arg in args], "kwargs": store(node.kwargs)}
 
 
-def mask_of(tensor: dict[str, Any]) -> dict[str, Any]:
-    """An argument of a call: the mask of a tensor; None if that carries none.
-
-    Files of Keras 3 do not have it: it contains implicit arguments of calls in Keras 2.
-
-    Args:
-        tensor: as an argument of a call.
-    """
-    return {**tensor, "class_name": _MASK}
-
-
-_MASK = "__keras_mask__"
-
-
 def _histories(stored: Any) -> list[tuple[str, int, int]]:
     if isinstance(stored, dict):
-        if stored.get("class_name") in {"__keras_tensor__", _MASK}:
+        if stored.get("class_name") in {"__keras_tensor__", registry.MASK}:
             return [tuple(stored["config"]["keras_history"])]
         return [key for value in stored.values() for key in _histories(value)]
     if isinstance(stored, (list, tuple)):
@@ -234,7 +219,7 @@ def _loaded(stored: Any, tensors: dict[tuple[str, int, int], Any]) -> Any:
         kind = stored.get("class_name")
         if kind == "__keras_tensor__":
             return tensors[tuple(stored["config"]["keras_history"])]
-        if kind == _MASK:
+        if kind == registry.MASK:
             return getattr(tensors[tuple(stored["config"]["keras_history"])], "_keras_mask", None)
         if kind == "__tuple__":
             return tuple(_loaded(item, tensors) for item in stored["items"])

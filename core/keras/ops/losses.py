@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import floatx
-from pinnace.keras.losses import probabilities
+from pinnace.keras.losses import probabilities, sequences
 from pinnace.keras.ops.operation import operation
 from pinnace.keras.result_types import result_type
 from pinnace.ops.array import casting, indicators, joining, permutations, selecting, shapes
@@ -105,19 +105,7 @@ def ctc_loss(
     Returns:
         [batch], a float type.
     """
-    from pinnace.ops.composites import ctc  # late: few models have it
-
-    logits: Tensor = convert_to_tensor(output)
-    kind = result_type(logits.dtype, "float32")
-    loss = ctc.ctc_loss(
-        casting.cast(target, dtypes.int32),
-        casting.cast(logits, "float32" if kind == "float64" else kind),
-        target_length,
-        output_length,
-        logits_time_major=False,
-        blank_index=mask_index,
-    )
-    return casting.cast(loss, kind)
+    return sequences.ctc_of_lengths(target, output, target_length, output_length, mask_index)
 
 
 @operation(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pinnace.keras import registry
-from pinnace.keras.models import graph_config
 from pinnace.keras.saving import keras_1_configs, older_functions
 from pinnace.ops.math import clipping
 
@@ -264,7 +263,7 @@ def _with_states(call: dict[str, Any]) -> dict[str, Any]:
         args = args[0][:1]
     if kwargs.get("initial_state") is None or kwargs.get("mask") is not None or len(args) != 1:
         return {"args": args, "kwargs": kwargs}
-    return {"args": args, "kwargs": {**kwargs, "mask": graph_config.mask_of(args[0])}}
+    return {"args": args, "kwargs": {**kwargs, "mask": {**args[0], "class_name": registry.MASK}}}
 
 
 def _call(node: Any, names: _Names, *, keeps: bool = False) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pinnace import late
 from pinnace.framework import structure
 from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
@@ -18,6 +17,7 @@ from pinnace.framework.variable import Variable
 from pinnace.framework.visible_text import printed
 from pinnace.ops import gate
 from pinnace.ops.array import constants
+from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.memory import NUMBER, claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
@@ -114,10 +114,10 @@ def _marked(item: Any, found: list[Tensor], summarize: int) -> str:
     def leaf(x: Any) -> Any:
         composite = isinstance(x, CompositeTensor)
         if isinstance(x, (Tensor, Variable)):
-            found.append(convert_to_tensor(x))
+            found.append(_printable(x, summarize))
             return _Mark(len(found) - 1)
         if composite and hasattr(x, "flat_values"):
-            found.append(late.listed_rows(x, summarize))
+            found.append(_printable(x, summarize))
             return _Mark(len(found) - 1, "\ue002{}\ue003")
         if composite and hasattr(x, "dense_shape"):
             kind = type(x).__name__
@@ -126,6 +126,13 @@ def _marked(item: Any, found: list[Tensor], summarize: int) -> str:
 
     marked = structure.map_structure(leaf, item)
     return marked if isinstance(marked, str) else str(marked)
+
+
+@takes_composites(ragged="strings:listed_rows")
+def _printable(x: Any, summarize: int) -> Tensor:
+    """The tensor that is printed for a value: a ragged tensor's text, otherwise the value."""
+    del summarize  # only rows of ragged tensors are shortened before they are joined
+    return convert_to_tensor(x)
 
 
 class _Sparse(NamedTuple):
