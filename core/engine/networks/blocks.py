@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pinnace.engine.networks.layers import operands_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pinnace.engine.networks.layers import Layer
     from pinnace.engine.networks.reading import Reader
@@ -112,15 +114,37 @@ class _Traffic:
 
 
 class BlockSizes(dict["Value", tuple[int, ...]]):
-    """The shapes of a network's values in one of `count` blocks, computed on demand."""
+    """The shapes of a network's values in one of `count` blocks, computed on demand.
 
-    def __init__(self, sizes: Sizes, count: int) -> None:
-        super().__init__()
+    Values in `whole` are the same for all blocks.
+    """
+
+    def __init__(self, sizes: Sizes, count: int, whole: Collection[Value]) -> None:
+        super().__init__({value: sizes[value] for value in whole})
         self._sizes, self._count = sizes, count
 
     def __missing__(self, value: Value) -> tuple[int, ...]:
         first, *rest = self._sizes[value]
         return (first // self._count, *rest)
+
+
+def whole_of(reader: Reader) -> frozenset[Value]:
+    """Values that hold one number per channel for all images of a batch, and their views.
+
+    They are inputs, or each block computes them anew from others.
+    """
+    made = {layer.out: layer for layer in reader.layers}
+    operands = (one for layer in reader.layers for one in operands_of(layer.program))
+    left = [one.value for one in operands if one.kind == "channels" and one.value is not None]
+    found: set[Value] = set()
+    while left:
+        value = reader.root(left.pop())
+        layer = made.get(value)
+        if value in found or not (layer is None or layer.kind == "PROGRAM"):
+            continue
+        found.add(value)
+        left += [] if layer is None else layer.reads()
+    return frozenset(found | {value for value, root in reader.roots.items() if root in found})
 
 
 def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
@@ -138,7 +162,7 @@ def _batch(reader: Reader, inputs: Iterable[Value]) -> int:
     values = {*inputs, *reader.roots, *reader.roots.values()}
     for layer in reader.layers:
         values.update((layer.out, *layer.reads()))
-    shapes = [reader.sizes[value] for value in values]
+    shapes = [reader.sizes[value] for value in values - whole_of(reader)]
     first = {shape[0] if len(shape) > 1 else 1 for shape in shapes}
     return first.pop() if len(first) == 1 else 1
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnace.engine.codegen import kernels
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.blocks import BlockSizes, blocks_of
+from pinnace.engine.networks.blocks import BlockSizes, blocks_of, whole_of
 from pinnace.engine.networks.folding import folding_of
 from pinnace.engine.networks.layers import image_of
 from pinnace.engine.networks.memory import Bordered, Memory
@@ -135,7 +135,10 @@ class Network:
         self._shapes = [sizes[value] for value in part.outputs]
         given = part.inputs[:tensors]
         self.blocks = blocks_of(reader, given, team.size())
-        self._block_sizes = BlockSizes(sizes, self.blocks) if self.blocks > 1 else sizes
+        whole = whole_of(reader)
+        self._block_sizes = BlockSizes(sizes, self.blocks, whole) if self.blocks > 1 else sizes
+        # For each input and output, whether each block has a part of it.
+        self._parted = [value not in whole for value in (*given, *part.outputs)]
         self._memory = Memory(reader, given, part.outputs, self._block_sizes)
         # Outputs that are views of other outputs.
         first: dict[Value, int] = {}
@@ -232,7 +235,10 @@ class Network:
             if self._walk(form, begins, run):
                 self._refuse(inputs)
         else:
-            steps = [array.nbytes // self.blocks for array in arrays]
+            steps = [
+                array.nbytes // self.blocks if parted else 0
+                for array, parted in zip(arrays, self._parted, strict=True)
+            ]
 
             def work(block: int) -> None:
                 own = [begin + block * step for begin, step in zip(begins, steps, strict=True)]
