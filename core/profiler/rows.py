@@ -231,6 +231,8 @@ def _layer_ops(layer: Layer) -> tuple[str, ...]:
         fields.SILU: "times its sigmoid",
         fields.SIGMOID: "sigmoid",
         fields.TANH: "tanh",
+        fields.GELU: "gelu",
+        fields.GELU_BY_TANH: "gelu by tanh",
     }
     found += [text for bit, text in bits.items() if layer.mode & bit]
     return tuple(found)

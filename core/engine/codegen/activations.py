@@ -1,14 +1,17 @@
 """Activations in the epilogue of a product: rectifiers, and functions of the exponential.
 
-Rectifiers are a few instructions on each vector of a tile. SiLU, the sigmoid and tanh are some
-thirty, and a tile has 28 vectors: they are a loop over memory, in one function for all tiles of a
-kernel. A tile stores its sums for it and loads the results; that memory stays in the L1 cache.
+Rectifiers are a few instructions on each vector of a tile. SiLU, the sigmoid, tanh and GELU are
+some thirty to fifty, and a tile has 28 vectors: they are a loop over memory, in one function for
+all tiles of a kernel. A tile stores its sums for it and loads the results; that memory stays in the
+L1 cache.
 
 Importing this module imports Numba.
 """
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +21,23 @@ from numba import types
 from pinnace.engine.codegen.intrinsics import call_own, generated
 from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E, WHOLE
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
+from pinnace.ops.kernels.special_functions import ERFCX32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 # Bits of a tile's mode, after those of `vectors`: clamp sums to at least 0, or to 0 and 6; multiply
-# each by its hard sigmoid; or one of three curves. At most one is set, except that CLIP modifies
+# each by its hard sigmoid; or one of five curves. At most one is set, except that CLIP modifies
 # RECTIFY, and SIXTHS modifies GATE: it divides by 6 instead of multiplying by the nearest float32
 # to 1/6.
 RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH, SIXTHS = 4, 8, 16, 32, 64, 128, 256
-_CURVES = SILU | SIGMOID | TANH
+GELU, GELU_BY_TANH = 1024, 2048
+_CURVES = SILU | SIGMOID | TANH | GELU | GELU_BY_TANH
+# The approximation of GELU: x (1 + tanh(_SLOPE (x + _CUBIC x³))) / 2.
+_SLOPE, _CUBIC = 0.7978845608028654, 0.044715
+# Beyond this, exp(-x²) is 0; the mask of a float32's sign, exponent and first 11 bits.
+_FARTHEST, _COARSE = 10.2, -4096
 # From here on the exponential underflows to 0.
 _MOST = 88.0
 _SIGN = -(1 << 31)
@@ -123,6 +132,38 @@ class CurveWriter(VectorWriter):
         value = self._size(value)  # NaN has a sign too
         return builder.bitcast(builder.or_(self._bits(value), self._sign(x)), self.vector)
 
+    def gelu(self, x: Any) -> Any:
+        """x erfc(-x / √2) / 2, with the steps of `mathematics.erfc`."""
+        builder, one, two = self.builder, self.constant(1), self.constant(2)
+        z = builder.fmul(x, self.constant(math.sqrt(0.5)))
+        size, most = self._size(z), self.constant(_FARTHEST)
+        size = builder.select(builder.fcmp_ordered(">", size, most), most, size)
+        ahead = builder.fadd(size, two)
+        behind = self._fma(size, two, one)
+        # One division for both: (size - 2) / (size + 2), and 1 / (1 + 2 size).
+        part = builder.fdiv(one, builder.fmul(ahead, behind))
+        place = builder.fmul(builder.fsub(size, two), builder.fmul(behind, part))
+        scaled = builder.fmul(self._series(place, ERFCX32), builder.fmul(ahead, part))
+        # The square in two parts: that of the first 12 bits is exact, the rest is below 0.06.
+        kept = ir.Constant(ir.VectorType(_I32, self.lanes), [_COARSE] * self.lanes)
+        coarse = builder.bitcast(builder.and_(self._bits(size), kept), self.vector)
+        rest = builder.fmul(builder.fsub(coarse, size), builder.fadd(coarse, size))
+        near = self._series(rest, (1 / 24, 1 / 6, 0.5, 1.0, 1.0))
+        fall, power = self._fall(builder.fmul(coarse, coarse))
+        small = self._fma(builder.fneg(fall), power, power)
+        tail = builder.fmul(scaled, builder.fmul(small, near))
+        is_above = builder.fcmp_ordered(">", z, self.constant(0))
+        value = builder.select(is_above, builder.fsub(two, tail), tail)
+        return builder.fmul(builder.fmul(x, self.constant(0.5)), value)
+
+    def gelu_by_tanh(self, x: Any) -> Any:
+        """The approximation of GELU by tanh."""
+        builder, one = self.builder, self.constant(1)
+        cubic = self._fma(builder.fmul(x, x), self.constant(_CUBIC), one)
+        inner = builder.fmul(builder.fmul(x, self.constant(_SLOPE)), cubic)
+        half = builder.fmul(x, self.constant(0.5))
+        return builder.fmul(half, builder.fadd(one, self.tanh(inner)))
+
     def write(self, target: Any, source: Any, count: Any, mode: Any) -> None:
         """Generate the body of `activate`."""
         builder = self.builder
@@ -139,10 +180,11 @@ class CurveWriter(VectorWriter):
 
             return written
 
-        def other() -> list[Any]:
-            return self.either(mode, SIGMOID, loop(self.sigmoid), loop(self.tanh))
-
-        self.either(mode, SILU, loop(self.silu), other)
+        chosen = loop(self.tanh)
+        curves = {SIGMOID: self.sigmoid, GELU_BY_TANH: self.gelu_by_tanh, GELU: self.gelu}
+        for bit, curve in (curves | {SILU: self.silu}).items():
+            chosen = partial(self.either, mode, bit, loop(curve), chosen)
+        chosen()
         builder.ret_void()
 
 
@@ -150,7 +192,8 @@ class CurveWriter(VectorWriter):
 def activate(builder: Any, *given: Any) -> None:
     """Apply a curve to `count` numbers at an address, in place or to another address.
 
-    The mode selects SiLU, the sigmoid or tanh, each within 4 ulp; subnormal sigmoids are 0.
+    The mode selects SiLU, the sigmoid or tanh, each within 4 ulp, or GELU or its
+    approximation by tanh, as exact as their arguments rounded to float32; subnormal sigmoids are 0.
     """
     _call_curve(builder, LANES, given)
 

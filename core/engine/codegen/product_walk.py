@@ -80,7 +80,9 @@ def product_windows(q, t, first, last, begin_j, end_j):
     + _TILE.format(**_CALLS)
     + """
         else:
-            passes = (count + ROWS - 1) // ROWS
+            # Tiles of four rows and fewer fetch nothing.
+            left = count % ROWS
+            passes = max(1, count // ROWS - (0 < left <= 2) + (left > 4))
             ahead_step = (128 + passes - 1) // passes
             for j in range(begin_j, end_j, span):
                 width = min(span, end_j - j)

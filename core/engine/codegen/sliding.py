@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 # The rows of each kind of tile.
 _TILE_ROWS = {"narrow": "ROWS", "wide": "ROWS", "eight": "EIGHT", "four": "4", "two": "2"}
-# The condition of each kind of tile for the rows that are `left`, the largest tile first.
+# The condition of each kind of tile for the rows that are `left`, the largest tile first. One or
+# two rows more than a tile has are divided evenly: a tile of two has too few sums to keep the
+# multipliers busy.
 BY_ROWS = {
     "narrow": "left > EIGHT and width <= NARROW",
-    "wide": "left > EIGHT",
-    "eight": "left > 4",
+    "wide": "left > EIGHT and (left <= ROWS or left > ROWS + 2)",
+    "eight": "left > 4 and (left <= EIGHT or EIGHT == 8)",
     "four": "left > 2",
     "two": "left > 1",
 }
@@ -378,8 +380,8 @@ def kernel(q, t):
     "{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
     "init + 4 * j, mode | PACKED, 0, 0)",
     {
-        "wide": "left >= ROWS",
-        "eight": "left >= EIGHT",
+        "wide": "left >= ROWS and left != ROWS + 2",
+        "eight": "left >= EIGHT and (left == EIGHT or EIGHT == 8)",
         "four": "left >= 4",
         "two": "left >= 2",
         "one": "",

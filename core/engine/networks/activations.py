@@ -1,10 +1,11 @@
 """Elementwise programs that are activations of a product: they become its epilogue.
 
-Rectifiers are single ops, with rules in `rules`; hard swish and SiLU are several.
+Rectifiers are single ops, with rules in `rules`; hard swish, SiLU and GELU are several.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -30,6 +31,27 @@ def _gate(*part: _Read) -> tuple[tuple[_Read, ...], ...]:
     return *limited, part, ("MULTIPLY", "x", 3)
 
 
+def _by_error_function(*part: tuple[_Read, ...]) -> tuple[tuple[_Read, ...], ...]:
+    """The pattern of (x / 2) * (1 + erf(x / √2)), given the instruction that divides by √2."""
+    return ("MULTIPLY", "x", 0.5), *part, ("ERF", 1), ("ADD", 2, 1.0), ("MULTIPLY", 0, 3)
+
+
+def _by_tanh(slope: float) -> list[tuple[tuple[_Read, ...], ...]]:
+    """The patterns of x / 2 * (1 + tanh(slope * (x + 0.044715 x³))); x is halved first or last."""
+
+    def inner(first: int) -> tuple[tuple[_Read, ...], ...]:
+        cube = ("MULTIPLY", "x", "x"), ("MULTIPLY", first, "x"), ("MULTIPLY", first + 1, 0.044715)
+        scaled = ("ADD", first + 2, "x"), ("MULTIPLY", first + 3, slope)
+        return *cube, *scaled, ("TANH", first + 4), ("ADD", first + 5, 1.0)
+
+    return [
+        (("MULTIPLY", "x", 0.5), *inner(1), ("MULTIPLY", 0, 7)),
+        (*inner(0), ("MULTIPLY", 6, 0.5), ("MULTIPLY", 7, "x")),
+    ]
+
+
+# √(2 / π), rounded once, and computed from float32 numbers.
+_SLOPES = (math.sqrt(2 / math.pi), float(np.sqrt(np.float32(2 / math.pi))))
 # The programs that tiles compute as activations, and their bits of the mode.
 _MODES = {
     (("SIGMOID", "x"),): fields.SIGMOID,
@@ -38,6 +60,17 @@ _MODES = {
     (("MULTIPLY", "x", 1.0), ("SIGMOID", 0), ("MULTIPLY", "x", 1)): fields.SILU,
     _gate("DIVIDE", 2, 6.0): fields.GATE | fields.SIXTHS,
     _gate("MULTIPLY", 2, 1 / 6): fields.GATE,
+    (
+        *(("MULTIPLY", "x", 0.5), ("NEGATIVE", "x"), ("MULTIPLY", 1, math.sqrt(0.5))),
+        *(("ERFC", 2), ("MULTIPLY", 0, 3)),
+    ): fields.GELU,
+    _by_error_function(("DIVIDE", "x", math.sqrt(2))): fields.GELU,
+    _by_error_function(("MULTIPLY", "x", math.sqrt(0.5))): fields.GELU,
+    (
+        *(("DIVIDE", "x", math.sqrt(2)), ("ERF", 0), ("ADD", 1, 1.0)),
+        *(("MULTIPLY", 2, 0.5), ("MULTIPLY", 3, "x")),
+    ): fields.GELU,
+    **{one: fields.GELU_BY_TANH for slope in _SLOPES for one in _by_tanh(slope)},
 }
 
 

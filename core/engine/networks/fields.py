@@ -73,7 +73,8 @@ KIND = {name: number for number, name in enumerate(KINDS)}
 # Bits of a tile's mode, as in `codegen.vectors` and `codegen.activations` (which import Numba), and
 # the mask of all bits that describe the epilogue.
 PLUS, RECTIFY, CLIP, GATE, SILU, SIGMOID, TANH, SIXTHS = 2, 4, 8, 16, 32, 64, 128, 256
-ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH
+GELU, GELU_BY_TANH = 1024, 2048
+ACTIVATION = RECTIFY | CLIP | GATE | SILU | SIGMOID | TANH | GELU | GELU_BY_TANH
 
 # Kinds of attention masks: added numbers, or a boolean mask with a filler for False.
 MASKINGS = ("UNMASKED", "ADDED", "SELECTED")

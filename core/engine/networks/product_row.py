@@ -21,7 +21,6 @@ _CHANNELWISE, _WEIGHT_BYTE = 8, 4
 # Bytes of x per block, which fit in the L2 cache; most windows per block; rows of the largest tile,
 # of which blocks are multiples.
 _BLOCK_BYTES, _MOST_WINDOWS, _TILE_ROWS = 1 << 18, 2048, 14
-_EVEN = True
 # Rows of the tiles for the remainder of a product.
 _FEWER_ROWS = (1, 2, 4, 8)
 # Bytes of weights that stay in the cache across windows.
@@ -133,7 +132,7 @@ def _cut(table: Table, layer: Layer, row: dict[str, int], inner: int, weight_byt
     if windows < table.threads * _FEWEST_WINDOWS:
         panels = -(-row["WIDTH"] // 32)
         cuts = _shared(table, min(panels, wanted))
-        if _EVEN and cuts % table.threads == 0 and panels % cuts == 0:
+        if cuts % table.threads == 0 and panels % cuts == 0:
             parts = 1
     parts = _shared(table, min(parts, max(1, wanted // cuts)))
     row |= {"CUTS": cuts, "PIECES": cuts * parts}
