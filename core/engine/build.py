@@ -32,7 +32,9 @@ _plans: PerGraph[Plan] = PerGraph()
 
 def build(graph: Graph) -> Plan:
     """A plan of `graph`."""
-    folded = multiplied(without_neutral(without_write_backs(fold(inline(graph, keep=True)))))
+    calls = any(node.op.runs == "call" for node in graph.nodes)
+    flat = inline(graph, keep=True) if calls else graph
+    folded = multiplied(without_neutral(without_write_backs(fold(flat))))
     return Plan(windowed(with_invariants(without_unread(shortened(folded)))))
 
 

@@ -12,8 +12,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.errors import OpError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.graph.copying import Copy
-from pinnace.graph.graph import GraphBuilder, Value, constant_of
+from pinnace.graph.graph import GraphBuilder, Node, Value, constant_of, infer_outputs
 from pinnace.graph.known import known_value
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from pinnace.engine.plan import Plan
     from pinnace.framework.tensor import Array
-    from pinnace.graph.graph import Node
 
 # Bytes of tensors that are computed once for all calls with the same shapes.
 _MOST_BYTES = 1 << 23
@@ -35,33 +33,25 @@ def sizes_for(
     The second result has each value that follows from these shapes alone: sizes, values computed
     from sizes, and tensors computed from nothing else, such as a causal mask.
     """
-    copy = Copy(GraphBuilder(plan.graph.name))
+    builder = GraphBuilder(plan.graph.name)
+    now: dict[Value, Value] = {}  # constants and handles stay as they are
     for value, array, name in zip(plan.graph.inputs, arrays, plan.graph.input_names, strict=True):
-        if value.dtype is dtypes.resource:
-            continue  # handles stay as they are; see below
-        spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
-        copy.values[value] = copy.target.add_input(value.node.op, spec, name, value.handle)
+        if value.dtype is not dtypes.resource:
+            spec = TensorSpec.of(Shape.of(array.shape), value.dtype)
+            now[value] = builder.add_input(value.node.op, spec, name, value.handle)
     found: dict[Value, tuple[int, ...]] = {}
     settled: dict[Value, Array] = {}
     for step in plan.steps:
         node = step.node
-        for value in node.inputs:
-            copy.values.setdefault(value, value)  # a constant, or a handle
+        inputs = tuple([now.get(value, value) for value in node.inputs])
+        made = Node(node.op, node.name, inputs, (), node.attrs)
         try:
-            made = copy.target.add(
-                node.op, [copy.values[v] for v in node.inputs], node.attrs, node.name
-            )
+            infer_outputs(made, [value.dtype for value in node.outputs])
         except OpError:
-            made = copy.target.add_raw(
-                node.op,
-                [copy.values[v] for v in node.inputs],
-                node.attrs,
-                node.name,
-                [v.spec for v in node.outputs],
-            )
+            made.outputs = tuple(Value(made, one.index, one.spec) for one in node.outputs)
         for here, there in zip(node.outputs, made.outputs, strict=True):
             there.handle = here.handle
-            copy.values[here] = there
+            now[here] = there
             shape = there.shape
             if shape.is_fully_defined():
                 found[here] = tuple(size for size in shape if size is not None)

@@ -169,22 +169,33 @@ def _explain(module: ModuleType) -> None:
         try:
             return look(name)
         except AttributeError as missed:
-            told = _told(namespace, name)
-            if told is None:
+            if name.startswith("_"):
                 raise
-            raise AttributeError(told) from missed
+            raise AttributeError(_Explanation(namespace, name, str(missed))) from missed
 
     module.__dict__["__getattr__"] = __getattr__
 
 
-def _told(namespace: str, name: str) -> str | None:
-    if name.startswith("_"):
-        return None
-    from pinnace import late  # this and the table are read when a name is missing
-    from pinnace.framework import missing_names
+class _Explanation:
+    """The text of an error, looked up when it is read.
 
-    full = f"{namespace}.{name}"
-    return missing_names.explain(full) or late.of_version_1(full.removeprefix("tf."))
+    `hasattr`, and `from package import module` before it imports the module, drop the error: they
+    must not load the table of version 1.
+    """
+
+    def __init__(self, namespace: str, name: str, plain: str) -> None:
+        self._namespace, self._name, self._plain = namespace, name, plain
+
+    def __str__(self) -> str:
+        from pinnace import late  # this and the table are read when a name is missing
+        from pinnace.framework import missing_names
+
+        full = f"{self._namespace}.{self._name}"
+        told = missing_names.explain(full) or late.of_version_1(full.removeprefix("tf."))
+        return told or self._plain
+
+    def __repr__(self) -> str:
+        return repr(str(self))
 
 
 def error(namespace: str, name: str) -> AttributeError:
@@ -195,7 +206,7 @@ def error(namespace: str, name: str) -> AttributeError:
         name: the name looked up there.
     """
     plain = f"module 'pinnace{namespace.removeprefix('tf')}' has no attribute {name!r}"
-    return AttributeError(_told(namespace, name) or plain)
+    return AttributeError(plain if name.startswith("_") else _Explanation(namespace, name, plain))
 
 
 def install() -> None:

@@ -7,6 +7,7 @@ Node order has no meaning: data edges and control edges alone order execution.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,13 @@ class Node:
 
 
 _BAD = re.compile(r"[^A-Za-z0-9_.\\/>-]")
+
+
+@functools.lru_cache(1 << 12)  # each pass copies the nodes of a graph, with their names
+def _clean(name: str) -> str:
+    """The name as TensorFlow's files may have it."""
+    clean = _BAD.sub("_", name) or "node"
+    return clean if clean[0].isalnum() or clean[0] == "." else f".{clean}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, repr=False)
@@ -236,9 +244,7 @@ class GraphBuilder(Readable):
                 return self.unique_name(wanted)
             finally:
                 self._taken = taken
-        wanted = _BAD.sub("_", wanted) or "node"
-        if not (wanted[0].isalnum() or wanted[0] == "."):
-            wanted = f".{wanted}"
+        wanted = _clean(wanted)
         count = self._taken.get(wanted)
         if count is None:
             self._taken[wanted] = 0
@@ -266,18 +272,7 @@ class GraphBuilder(Readable):
         """
         full = op.full_attrs(attrs)
         node = Node(op, self.unique_name(name or op.name), tuple(inputs), tuple(controls), full)
-        kinds = op.output_dtypes(full)
-        packed = op.pack_inputs(node.inputs, full)
-        call = GraphInferCall(op, packed, full)
-        shapes = infer_shapes(op, call, len(kinds))
-        if len(shapes) != len(kinds):
-            raise InvalidArgumentError(
-                f"{op.name}: inference gave {len(shapes)} shapes for {len(kinds)} outputs"
-            )
-        node.outputs = tuple(
-            Value(node, index, TensorSpec.of(shape, kind))
-            for index, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
-        )
+        infer_outputs(node, op.output_dtypes(full))
         if op.alias or op.runs == "loop":
             for output, value in zip(node.outputs, node.inputs, strict=False):
                 output.handle = value.handle
@@ -310,6 +305,27 @@ class GraphBuilder(Readable):
         self.inputs.append(value)
         self.input_names.append(node.name)
         return value
+
+
+def infer_outputs(node: Node, kinds: Sequence[DType]) -> None:
+    """Give a new node its outputs, of these dtypes and of inferred shapes.
+
+    Raises:
+        InvalidArgumentError: the op cannot take inputs of these specs.
+    """
+    op = node.op
+    call = GraphInferCall(op, op.pack_inputs(node.inputs, node.attrs), node.attrs)
+    shapes = infer_shapes(op, call, len(kinds))
+    if len(shapes) != len(kinds):
+        raise InvalidArgumentError(
+            f"{op.name}: inference gave {len(shapes)} shapes for {len(kinds)} outputs"
+        )
+    node.outputs = tuple(
+        [
+            Value(node, index, TensorSpec.of(shape, kind))
+            for index, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
+        ]
+    )
 
 
 class GraphInferCall(InferCall):

@@ -9,6 +9,7 @@ import pinnace as tf
 from architecture.sources import ROOT
 from pinnace.framework import missing_names
 from pinnace.framework.missing_in_modules import NAMESPACES
+from support.fresh_process import run_fresh
 
 TOOL = ROOT / "tools" / "missing_names.py"
 FACTS = ROOT / "tests" / "golden" / "names" / "names.txt"
@@ -78,3 +79,15 @@ def test_a_missing_name_says_why(namespace: object, name: str, said: str) -> Non
         getattr(namespace, name)
     assert said in str(raised.value)
     assert not hasattr(namespace, name)
+
+
+def test_asking_whether_a_name_is_there_loads_no_table_of_names() -> None:
+    code = """
+import sys
+import pinnace as tf
+from pinnace.functions.autograph import transformer  # Python looks the name up before it imports
+
+assert not hasattr(tf.linalg, "matmull") and not hasattr(tf, "placeholder")
+print(sorted({"pinnace.compat", "pinnace.framework.missing_names"} & set(sys.modules)))
+"""
+    assert run_fresh(code).strip() == "[]"

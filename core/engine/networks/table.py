@@ -326,7 +326,8 @@ class Table:
 
     def spread(self, array: Array, count: int) -> int:
         """Address of an array that is repeated to fill a block."""
-        return self.keep(aligned(np.resize(np.asarray(array, np.float32).reshape(-1), count)))
+        numbers = np.asarray(array, np.float32).reshape(-1)
+        return self.keep(aligned(np.tile(numbers, -(-count // numbers.size))[:count]))
 
     def keep(self, array: Array) -> int:
         """Address of an array, which is kept alive."""

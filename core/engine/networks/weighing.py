@@ -90,15 +90,15 @@ def _made(layer: Layer, steady: Evaluation, is_tiled: bool, folded: int) -> Pack
     else:
         matrix = matrix.T if layer.is_transposed else matrix.reshape(-1, matrix.shape[-1])
     factor, bias = _scale(layer.scalings, steady, matrix.shape[1])
-    if factor is not None:
-        matrix = matrix * factor
+    if factor is not None and (is_tiled or folded > 1):
+        matrix, factor = matrix * factor, None
     if folded > 1:
         filters = matrix.reshape(*layer.window.taps, -1, matrix.shape[1])
         matrix = filters_of(filters, layer.window.steps[1], folded)
         matrix, bias = matrix.reshape(-1, matrix.shape[-1]), np.tile(bias, folded)
     # Depthwise filters, [taps, C], are [C / 16, taps, 16], read sequentially.
     width = _PANEL if layer.kind == "CHANNELWISE" else weights.PANEL
-    kept = weights.packed(np.asarray(matrix, np.float32), width)
+    kept = weights.packed(np.asarray(matrix, np.float32), width, factor)
     made = Packed(layer.node, kept, bias, folded)
     if is_tiled:
         filters = matrix.reshape(3, 3, -1, matrix.shape[-1])

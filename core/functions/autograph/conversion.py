@@ -35,7 +35,8 @@ _LIBRARIES = frozenset(
 )
 # The converted function, by the original; None: it runs unconverted.
 _converted: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-_needs: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+# Attributes of the first argument that decide whether a function needs to be converted.
+_needs: weakref.WeakKeyDictionary[Any, tuple[str, ...]] = weakref.WeakKeyDictionary()
 _warned: set[object] = set()
 _lock = threading.RLock()
 # Set on functions that are converted already, or must not be.
@@ -135,7 +136,7 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: Any, scope: Any = None
     target, first = _function_of(f)
     if target is None:
         return f(*args, **kwargs)
-    made = _conversion_of(target)
+    made = _conversion_of(target, first)
     if made is None:
         return f(*args, **kwargs)
     return made(*first, *args, **kwargs)
@@ -189,8 +190,8 @@ def _function_of(f: Any) -> tuple[Any, tuple[Any, ...]]:
     return None, ()
 
 
-def _conversion_of(function: types.FunctionType) -> Any:
-    """The converted function; None if it runs unconverted."""
+def _conversion_of(function: types.FunctionType, first: tuple[Any, ...]) -> Any:
+    """The converted function; None if it runs unconverted with these leading arguments."""
     if getattr(function, _MARK, False):
         return None
     wrapped = function.__dict__.get("__wrapped__")
@@ -199,10 +200,9 @@ def _conversion_of(function: types.FunctionType) -> Any:
     with _lock:
         if function in _converted:
             return _converted[function]
-        made = None
-        if needs_conversion(function):
-            made = _convert(function)
-        _converted[function] = made
+        if not needs_conversion(function, *first):
+            return None
+        made = _converted[function] = _convert(function)
         return made
 
 
@@ -238,28 +238,47 @@ def _described(function: Any) -> str:
 # Whether there is anything to convert.
 
 
-def needs_conversion(function: types.FunctionType) -> bool:
-    """Whether a function has control flow, or may call a user's function that has."""
-    known = _needs.get(function)
-    if known is None:
-        known = _needs[function] = _looks_convertible(function)
-    return known
+def needs_conversion(function: types.FunctionType, *first: Any) -> bool:
+    """Whether a function has control flow, or may call a user's function that has.
+
+    Args:
+        function: the function.
+        first: the object that it is a method of, if any.
+    """
+    names = _needs.get(function)
+    if names is None:
+        found = _looks_convertible(function)
+        names = _needs[function] = (_ANYTHING,) if found is None else tuple(found)
+    return not all(
+        bool(first) and _is_harmless(inspect.getattr_static(first[0], name, _UNKNOWN))
+        for name in names
+    )
 
 
+# An attribute that no object has.
+_ANYTHING = ""
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _TENSOR_NAMES = frozenset({*dir(Tensor), *dir(Variable), *dir(Operands)})
 
 
-def _looks_convertible(function: types.FunctionType) -> bool:  # noqa: C901 (one case per instruction)
+def _looks_convertible(function: types.FunctionType) -> set[str] | None:  # noqa: C901 (one case per instruction)
+    """The attributes of its first argument that must need no conversion; None: it is converted."""
     code = function.__code__
     if code.co_flags & _GENERATORS:
-        return False
+        return set()
     instructions = list(dis.get_instructions(code))
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    itself = code.co_varnames[0] if code.co_argcount else None
+    # Of the object on top of the stack: it belongs to a library, or is the first argument.
+    is_known = is_first = False
+    attributes: set[str] = set()
+    others = False
     for index, one in enumerate(instructions):
         name = one.opname
+        was_known, is_known = is_known, False
+        was_first, is_first = is_first, False
         if "JUMP" in name and "NO_INTERRUPT" not in name:
-            return True
+            return None
         if name in {
             "FOR_ITER",
             "UNARY_NOT",
@@ -267,22 +286,39 @@ def _looks_convertible(function: types.FunctionType) -> bool:  # noqa: C901 (one
             "MAKE_FUNCTION",
             "IMPORT_NAME",
         }:
-            return True
+            return None
         if name in {"LOAD_GLOBAL", "LOAD_NAME"}:
             if not _is_harmless(_global(function, one.argval)):
-                return True
+                return None
+            is_known = True
         elif name in {"LOAD_DEREF", "LOAD_CLASSDEREF"}:
             if one.argval not in cells or not _is_harmless(_content(cells[one.argval])):
-                return True
+                return None
+        elif name.startswith("STORE_FAST") and itself in _names_of(one.argval):
+            itself = None
+            others |= bool(attributes)
         elif name.startswith("LOAD_FAST"):
             around = instructions[max(index - 1, 0) : index + 2]
             if any(other.opname == "PUSH_NULL" for other in around):
-                return True  # a call of an argument
+                return None  # a call of an argument
+            is_first = itself is not None and one.argval == itself
         elif name in {"LOAD_METHOD", "LOAD_ATTR"}:
             before = instructions[index - 1].opname if index else ""
-            if before.startswith(("LOAD_FAST", "LOAD_DEREF")) and one.argval not in _TENSOR_NAMES:
-                return True  # perhaps a method of the user's
-    return False
+            if was_known:
+                is_known = True
+            elif one.argval in _TENSOR_NAMES:
+                pass
+            elif was_first:
+                attributes.add(one.argval)
+            elif before.startswith(("LOAD_FAST", "LOAD_DEREF")):
+                return None  # perhaps a method of the user's
+            else:
+                others = True
+    return None if others and attributes else attributes
+
+
+def _names_of(argument: Any) -> tuple[str, ...]:
+    return argument if isinstance(argument, tuple) else (argument,)
 
 
 def _global(function: types.FunctionType, name: str) -> Any:

@@ -242,22 +242,39 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         name = getattr(node, "name", "lambda")
         ctx.namer = _Namer(ctx.namer, name)
         node = _NamedErrors(as_nodes=True).visit(_Appends().visit(_Chains().visit(node)))
-        graphs = cfg.build(node)
-        node = qual_names.resolve(node)
-        node = activity.resolve(node, ctx, None)
-        node = reaching_definitions.resolve(node, ctx, graphs)
-        anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
+        kinds = {type(one) for one in ast.walk(node)}
+        flows = not kinds.isdisjoint(_FLOWS)
+        if flows:
+            graphs = cfg.build(node)
+            node = qual_names.resolve(node)
+            node = activity.resolve(node, ctx, None)
+            node = reaching_definitions.resolve(node, ctx, graphs)
+            anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
         node = functions.transform(node, ctx)
-        node = _Directives(ctx).visit(node)
-        node = break_statements.transform(node, ctx)
-        node = asserts.transform(node, ctx)
-        node = continue_statements.transform(node, ctx)
-        node = return_statements.transform(node, ctx)
+        if flows:
+            node = _Directives(ctx).visit(node)
+            node = break_statements.transform(node, ctx)
+        if ast.Assert in kinds:
+            node = asserts.transform(node, ctx)
+        if flows:
+            node = continue_statements.transform(node, ctx)
+            node = return_statements.transform(node, ctx)
         node = call_trees.transform(node, ctx)
-        node = control_flow.transform(node, ctx)
-        node = _Conditionals(ctx).visit(node)
+        for one in ast.walk(node):
+            if isinstance(one, ast.Call):
+                one.args = list(one.args)  # malt gives `dict()` a tuple of arguments
+        if flows:
+            node = control_flow.transform(node, ctx)
+        if flows or ast.IfExp in kinds:
+            node = _Conditionals(ctx).visit(node)
         node = logical_expressions.transform(node, ctx)
-        return _NamedErrors(as_nodes=False).visit(variables.transform(node, ctx))
+        if flows:  # else no variable is undefined
+            node = variables.transform(node, ctx)
+        return _NamedErrors(as_nodes=False).visit(node)
+
+
+# Functions with none of these run from their first statement to their last.
+_FLOWS = (ast.For, ast.While, ast.If, ast.Try, ast.Delete)
 
 
 _transpiler = _Transpiler()

@@ -109,19 +109,29 @@ def kept(array: Array, name: str, make: Callable[[Array], Array | None]) -> Arra
     return found
 
 
-def packed(matrix: Array, width: int = PANEL) -> Array:
-    """[panels, K, width] of a matrix [K, N], with the last panel padded by zeros."""
+def packed(matrix: Array, width: int = PANEL, factor: Array | None = None) -> Array:
+    """[panels, K, width] of a matrix [K, N], with the last panel padded by zeros.
+
+    Args:
+        matrix: [K, N].
+        width: columns of a panel.
+        factor: [N], by which the columns are multiplied; None for ones.
+    """
     inner, columns = matrix.shape
     whole, rest = divmod(columns, width)
     made = empty((whole + bool(rest), inner, width), matrix.dtype)
     panels = matrix[:, : whole * width].reshape(inner, whole, width).swapaxes(0, 1)
+    factors = None if factor is None else factor[: whole * width].reshape(whole, 1, width)
 
     def write(some: slice) -> None:
         made[some] = panels[some]
+        if factors is not None:  # while the panels are in the cache
+            made[some] *= factors[some]
 
     share_panels(whole, inner * width, write)
     if rest:
-        made[whole, :, :rest] = matrix[:, whole * width :]
+        last = matrix[:, whole * width :]
+        made[whole, :, :rest] = last if factor is None else last * factor[whole * width :]
         made[whole, :, rest:] = 0
     return made
 

@@ -17,6 +17,7 @@ import pinnace as tf
 from pinnace.functions import autograph
 from pinnace.functions.autograph import operators
 from pinnace.ops.composites.tensor_array import TensorArray
+from tests.support.fresh_process import run_fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -580,3 +581,54 @@ def test_lists_of_python_stay_lists() -> None:
 
     assert float(f(tf.constant(2.0))) == 6.0
     assert seen == [0, 1, 2]
+
+
+class _Scaled(tf.keras.layers.Layer):
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return self.inner(x) * 2.0
+
+
+class _Signed:
+    def flipped(self, x: tf.Tensor) -> tf.Tensor:
+        if tf.reduce_sum(x) > 0.0:
+            return x
+        return -x
+
+
+class _Behind(tf.keras.layers.Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = _Signed()
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return self.inner.flipped(x)
+
+
+def test_a_method_is_converted_where_an_attribute_of_its_object_has_control_flow() -> None:
+    x = tf.constant([1.0, -3.0])
+    plain, flowing = _Scaled(tf.nn.relu), _Scaled(_Signed().flipped)
+    for _ in range(2):  # the same function, of objects that need it and that do not
+        np.testing.assert_array_equal(tf.function(plain)(x), [2.0, 0.0])
+        np.testing.assert_array_equal(tf.function(flowing)(x), [-2.0, 6.0])
+    np.testing.assert_array_equal(tf.function(_Behind())(x), [-1.0, 3.0])
+
+
+def test_layers_without_control_flow_are_not_converted() -> None:
+    code = """
+import sys
+import pinnace as tf
+
+class Block(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.scale = tf.keras.layers.Dense(2), tf.Variable(2.0)
+    def call(self, x):
+        return self.dense(x) * self.scale
+
+print(tf.function(Block())(tf.ones([1, 3])).shape, "malt" in sys.modules)
+"""
+    assert run_fresh(code).strip() == "(1, 2) False"
