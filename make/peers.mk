@@ -29,7 +29,7 @@ interop: $(READY) $(TENSORFLOW)/.installed $(KERAS2)/.installed $(DIGITS)/saved_
 	trap "kill $$beside 2>/dev/null" INT TERM; \
 	$(VENV)/bin/python tests/interop/corpus.py --paths $(INTEROP_PATHS) || status=1; \
 	$(TENSORFLOW)/bin/python tests/tools/tf_check.py $(DIGITS) --paths $(INTEROP_PATHS) || status=1; \
-	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop $(ARGS) || status=1; \
+	PINNACE_TF_PATHS=$(INTEROP_PATHS) $(VENV)/bin/pytest -q -m interop tests/interop $(ARGS) || status=1; \
 	wait $$beside || status=1; cat build/interop-version2.txt; exit $$status
 
 .PHONY: companions

@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 import slow_tests
 from pinnace.checkpoint import restoring
@@ -68,19 +69,32 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.enable()
-        gc.collect()
         gc.freeze()
+        gc.enable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw constants of the sources in `make deep` only.
+
+    Hypothesis parses all modules for them, at the start and whenever a test has imported another
+    one: a fifth of collection. Examples of CI would depend on what other tests had imported, too.
+    """
+    if config.getoption("--hypothesis-profile") is None:
+        providers._get_local_constants = lambda: providers._local_constants
+
+
+@functools.cache
+def _mark_of(path: Path) -> pytest.MarkDecorator | None:
+    """The mark of the folder that a file of tests is in."""
+    return MARKED_FOLDERS.get(path.relative_to(TESTS).parts[0]) if TESTS in path.parents else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of folders with a `make` target, before `-m` selects among them."""
     for item in items:
-        if item.path.is_relative_to(TESTS):
-            folder = item.path.relative_to(TESTS).parts[0]
-            if folder in MARKED_FOLDERS:
-                item.add_marker(MARKED_FOLDERS[folder])
+        if mark := _mark_of(item.path):
+            item.add_marker(mark)
     slow_tests.mark(items)
 
 
@@ -129,40 +143,29 @@ def _generators(module: ModuleType) -> list[np.random.Generator]:
 
 
 @pytest.fixture(autouse=True)
-def _numbers_are_the_tests_own(request: pytest.FixtureRequest) -> None:
-    """A module's generator gives a test the same numbers, whichever tests its worker ran before."""
+def _each_test_stands_alone(request: pytest.FixtureRequest) -> Generator[None, None, None]:
+    """A test finds nothing of those that its worker ran before, and leaves nothing.
+
+    - A module's generator gives it the same numbers, whichever tests ran before.
+    - A global seed that it set is undone, since the next one may draw numbers with its own.
+    - Unrestored values are not logged in the next one, when they are garbage-collected.
+    - It fails if a table was rejected: its results are right, so nothing else shows it. The
+      engine's tests inject faults into tables, and check rejections themselves.
+
+    One fixture, because each costs every test as much as what it does.
+    """
     for generator in _generators(request.module):
         seed = zlib.crc32(request.node.nodeid.encode())
         generator.bit_generator.state = type(generator.bit_generator)(seed).state
-
-
-@pytest.fixture(autouse=True)
-def _no_seed_is_left() -> Generator[None, None, None]:
-    """Undo a global seed that a test set, since the next one may draw numbers with its own."""
+    before = rejections.count()
     yield
     if global_seed() is not None:
         set_seed(None)
-
-
-@pytest.fixture(autouse=True)
-def _no_table_is_rejected(request: pytest.FixtureRequest) -> Generator[None, None, None]:
-    """Fail a test in which a table was rejected: its results are right, so nothing else shows it.
-
-    The engine's tests inject faults into tables, and check rejections themselves.
-    """
-    before = rejections.count()
-    yield
+    for one in list(restoring._OPEN):
+        one.expect_partial()
     if rejections.count() > before and not {"engine", "hot"}.intersection(request.path.parts):
         last = rejections.rejected()[-1]
         pytest.fail(f"a table was rejected, {last.kind}: {last.difference}\n{last.text[:2000]}")
-
-
-@pytest.fixture(autouse=True)
-def _no_restoration_is_told_later() -> Generator[None, None, None]:
-    """Do not log unrestored values of a test in the next one, when they are garbage-collected."""
-    yield
-    for one in list(restoring._OPEN):
-        one.expect_partial()
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, TypeGuard
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = 400
@@ -117,22 +117,46 @@ def late_edges(trees: Parsed) -> dict[str, set[str]]:
 
     These run up the layers, or between files that need each other.
     """
+    table = _late_table(trees["pinnace.late"])
+    return {name: set(_reached(name, tree, table, trees)) for name, tree in trees.items()}
+
+
+def late_edges_of(root: Path = ROOT) -> dict[str, set[str]]:
+    """The same of the library of a tree, of which one module at a time is in memory."""
+    files = sources(root)
+    table = _late_table(ast.parse(files["pinnace.late"].read_bytes()))
+    found: dict[str, set[str]] = {name: set() for name in files}
+    for name, file in files.items():
+        text = file.read_bytes()
+        if b"late." in text:
+            found[name].update(_reached(name, ast.parse(text), table, files))
+    return found
+
+
+def _late_table(tree: ast.Module) -> dict[str, str]:
     table: dict[str, str] = {}
-    for node in trees["pinnace.late"].body:
+    for node in tree.body:
         if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "TABLE":
             table = {} if node.value is None else ast.literal_eval(node.value)
-    found: dict[str, set[str]] = {name: set() for name in trees}
-    for name, tree in trees.items():
-        for node in _runs(tree):
-            used = None
-            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "late":
-                used = node.attr
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "late.get":
-                used = ast.literal_eval(node.args[0])
-            target = table.get(str(used), "").partition(":")[0]
-            if target in trees and target != name:
-                found[name].add(target)
-    return found
+    return table
+
+
+def _reached(
+    name: str, tree: ast.Module, table: Mapping[str, str], known: Container[str]
+) -> Iterator[str]:
+    for node in _runs(tree):
+        used = None
+        if _is_of_late(node):
+            used = node.attr
+        elif isinstance(node, ast.Call) and _is_of_late(node.func) and node.func.attr == "get":
+            used = ast.literal_eval(node.args[0])
+        target = table.get(str(used), "").partition(":")[0]
+        if target in known and target != name:
+            yield target
+
+
+def _is_of_late(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "late"
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Writes the pages of the documentation that follow from the code, into build/docs/."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -35,7 +36,10 @@ def main() -> int:
     folder: Path = options.into
     folder.mkdir(parents=True, exist_ok=True)
     for name in options.pages:
-        (folder / name).write_text(PAGES[name]())
+        # Other processes see it whole.
+        part = folder / f"{name}.{os.getpid()}"
+        part.write_text(PAGES[name]())
+        part.replace(folder / name)
         print(folder / name)
     return 0
 

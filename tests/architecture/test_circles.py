@@ -58,7 +58,7 @@ def test_the_known_circles_are_there(circles: list[list[str]]) -> None:
 
 
 def test_few_edges_run_up(house: ModuleType) -> None:
-    edges = house.late_edges(house.parsed(house.sources(ROOT)))
+    edges = house.late_edges_of(ROOT)
     pairs = [f"{low} -> {high}" for low in sorted(edges) for high in sorted(edges[low])]
     assert len(pairs) == LATE_EDGES, "\n".join(pairs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,12 +33,18 @@ def outcome(function: Callable[..., Any], *xs: Any) -> Any:
     return [part.numpy().tolist() for part in tf.nest.flatten(found, expand_composites=True)]
 
 
+@functools.cache
+def functions(function: Callable[..., Any], specs: str) -> tuple[Callable[..., Any], ...]:
+    """It traced for the sizes it is given, and for any sizes: one graph for all examples."""
+    signature = [SPECS[name] for name in specs.split()]
+    return tf.function(function), tf.function(function, input_signature=signature)
+
+
 def compare(function: Callable[..., Any], specs: str, *xs: Any) -> None:
     """Check that eager, traced for these sizes, and traced for any sizes agree."""
     wanted = outcome(function, *xs)
-    assert outcome(tf.function(function), *xs) == wanted
-    signature = [SPECS[name] for name in specs.split()]
-    assert outcome(tf.function(function, input_signature=signature), *xs) == wanted
+    for one in functions(function, specs):
+        assert outcome(one, *xs) == wanted
 
 
 def ragged(rows: Any) -> Any:
