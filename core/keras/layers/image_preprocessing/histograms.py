@@ -68,9 +68,7 @@ class Equalization(ImageLayer):
         firsts = ops.arange(channels, dtype="int32") * self.bins
         shades = ops.cast(ops.cast(values, "float32") * top / 255, "int32")
         shades = ops.reshape(ops.clip(shades, 0, top) + firsts, [-1])
-        counts = segments.unsorted_segment_sum(
-            ops.ones_like(shades), shades, channels * self.bins
-        )
+        counts = segments.unsorted_segment_sum(ops.ones_like(shades), shades, channels * self.bins)
         counts = ops.reshape(counts, [channels, self.bins])
         # float64 is exact for any number of pixels.
         total = ops.cumsum(ops.cast(counts, "float64"), axis=1)
