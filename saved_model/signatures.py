@@ -20,6 +20,8 @@ from pinnace.saved_model.main_graph import keyword_for
 from pinnace.saved_model.restored import RestoredFunction, SignatureMap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pinnace.framework.trackable import Trackable
 
 
@@ -109,16 +111,16 @@ def _inputs(concrete: ConcreteFunction) -> list[tuple[str, TensorSpec]]:
     """A unique name for each tensor argument, in the order of the graph."""
     leaves = structure.flatten(concrete.structured_input_signature, expand_composites=True)
     specs = [leaf for leaf in leaves if isinstance(leaf, TensorSpec)]
+    given: Iterable[str]
     if concrete.by_name:
-        specs = [
-            spec.with_name(name) for spec, name in zip(specs, concrete.array_inputs, strict=True)
-        ]
-    # The components of composite values have only their names in the graph.
-    known = concrete.graph.input_names
-    specs = [
-        spec if spec.name or at >= len(known) else spec.with_name(known[at])
-        for at, spec in enumerate(specs)
-    ]
+        given = concrete.array_inputs
+    elif concrete._keywords:
+        given = concrete._keywords
+    else:
+        # The components of composite values have only their names in the graph.
+        inputs = zip(specs, concrete.graph.input_names, strict=False)
+        given = [spec.name or name for spec, name in inputs]
+    specs = [spec.with_name(name) for spec, name in zip(specs, given, strict=True)]
     names: dict[str, None] = {}
     for index, spec in enumerate(specs):
         base = keyword_for(spec.name or f"arg_{index}")

@@ -75,6 +75,9 @@ class ConcreteFunction(Trackable):
         self.place: ReplicaPlace | None = None
         # Names and kinds of the positional parameters, and the name of `*args`, if it was traced.
         self._parameters: tuple[Sequence[str], Sequence[str], str] = ((), (), "args")
+        # Names of the tensors among the arguments in signatures, if it was traced: not always
+        # those of their specs. Empty for a loaded function, whose specs have these names.
+        self._keywords: Sequence[str] = ()
         # Computed on first use, by `_described`.
         self._described_once: list[signature_text.Parameter] | None = None
         self._variables = tuple(variables)
@@ -381,6 +384,7 @@ class ConcreteFunction(Trackable):
         """Positional leaves, then keyword arguments by the names of their specs."""
         found = [leaf for leaf in structure.flatten(args) if leaf is not None]
         named = self._named_specs()
+        kwargs = self._spread(kwargs)
         unknown = sorted(set(kwargs) - {name for name, _ in named})
         if unknown:
             raise TypeError(
@@ -397,20 +401,40 @@ class ConcreteFunction(Trackable):
             found.append(value)
         return [part for leaf in found for part in components_of(leaf)]
 
+    def _spread(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The keyword arguments with a keyword per leaf in the place of structures."""
+        found = dict(kwargs)
+        for name, argument, leaves in self._named_arguments():
+            if structure.is_nested(argument) and structure.is_nested(kwargs.get(name)):
+                structure.assert_same_structure(argument, kwargs[name])
+                values = structure.flatten(found.pop(name))
+                known = [keyword for keyword, _ in leaves if keyword is not None]
+                found.update(zip(known, values, strict=True))
+        return found
+
     def _named_specs(self) -> list[tuple[str | None, Any]]:
-        """The specs of the arguments and the names they can be passed by, in order.
+        """The specs of the arguments and the names they can be passed by, in order."""
+        return [leaf for _, _, leaves in self._named_arguments() for leaf in leaves]
+
+    def _named_arguments(self) -> list[tuple[str, Any, list[tuple[str | None, Any]]]]:
+        """Each parameter, its argument, and the specs in it with the names to pass them by.
 
         A tensor has its own name, a ragged or sparse tensor that of its parameter.
         """
         given, given_kwargs = self.structured_input_signature
         ordered = (given, dict(sorted(given_kwargs.items())))
-        found: list[tuple[str | None, Any]] = []
+        keywords = iter(self._keywords)
+        found: list[tuple[str, Any, list[tuple[str | None, Any]]]] = []
         for name, _, argument in signature_text.parameters_of(ordered, *self._parameters):
+            leaves: list[tuple[str | None, Any]] = []
             for leaf in structure.flatten(argument):
                 if isinstance(leaf, TensorSpec):
-                    found.append((leaf.name, leaf))
+                    leaves.append((next(keywords, leaf.name), leaf))
                 elif isinstance(leaf, CompositeSpec):
-                    found.append((name if leaf is argument else None, leaf))
+                    for _ in structure.flatten(leaf, expand_composites=True):
+                        next(keywords, None)
+                    leaves.append((name if leaf is argument else None, leaf))
+            found.append((name, argument, leaves))
         return found
 
     @functools.cached_property

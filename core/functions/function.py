@@ -338,12 +338,19 @@ class Function(Trackable, Generic[P, R]):
         concrete.place = state.place
         return concrete, created
 
-    def _argument_names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-        """A name for each leaf of the arguments, from the Python function's parameters."""
+    def _argument_names(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[tuple[str, str]]:
+        """For each leaf of the arguments the name of the Python function's parameter, and its own.
+
+        Source:
+            TensorFlow: leaves of one argument are `x_a` and `x_b` in the structured signature, and
+            the placeholders, whose names signatures have, are `x` and `x_1`.
+        """
         parameters = [
             p for p in self._spec.signature.parameters.values() if p.kind is not p.VAR_KEYWORD
         ]
-        names: list[str] = []
+        names: list[tuple[str, str]] = []
         for index, arg in enumerate(args):
             parameter = parameters[min(index, len(parameters) - 1)] if parameters else None
             base = "args" if parameter is None else parameter.name
@@ -381,9 +388,9 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
-def _leaf_names(base: str, value: Any) -> list[str]:
+def _leaf_names(base: str, value: Any) -> list[tuple[str, str]]:
     paths = structure.flatten_with_paths(value)
-    return ["_".join([base, *map(str, path)]) for path, _ in paths]
+    return [(base, "_".join([base, *map(str, path)])) for path, _ in paths]
 
 
 def _generalised(earlier: Any, call: Any) -> Any:

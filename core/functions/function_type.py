@@ -75,7 +75,10 @@ def check_values(
     rest = dict(kwargs)
     for parameter, _, traced in described:
         if parameter in rest:
-            _check(name, parameter, traced, rest[parameter])
+            # The first tensor of a structure can have the parameter's name.
+            one = structure.is_nested(traced) and not structure.is_nested(rest[parameter])
+            if parameter in values or not one:
+                _check(name, parameter, traced, rest[parameter])
             if parameter in values:
                 del rest[parameter]
     return rest

@@ -29,7 +29,7 @@ def trace(
     name: str,
     *,
     signature: Sequence[Any] | None = None,
-    names: Sequence[str] | None = None,
+    names: Sequence[tuple[str, str]] | None = None,
     may_create: bool = True,
 ) -> tuple[ConcreteFunction, list[Variable]]:
     """Run a Python function on symbolic tensors and record its ops as a graph.
@@ -41,7 +41,7 @@ def trace(
         kwargs: its keyword arguments, likewise.
         name: name of the graph.
         signature: specs that take the place of the first arguments' own.
-        names: a name per leaf of the arguments.
+        names: per leaf of the arguments, a name for the graph, made unique, and for the spec.
         may_create: whether variables may be made.
 
     Returns:
@@ -53,20 +53,22 @@ def trace(
     if signature is not None:
         args = (*signature, *args[len(signature) :])
     leaves = structure.flatten((args, kwargs))
-    labels = list(names) if names is not None else [f"arg_{i}" for i in range(len(leaves))]
+    labels = names if names is not None else [(f"arg_{i}", f"arg_{i}") for i in range(len(leaves))]
     symbols: list[Any] = []
     specs: list[Any] = []
-    for leaf, label in zip(leaves, labels, strict=True):
+    keywords: list[str] = []
+    for leaf, (label, path) in zip(leaves, labels, strict=True):
         if isinstance(leaf, (Tensor, TensorSpec)):
-            wanted = leaf.name if isinstance(leaf, TensorSpec) and leaf.name else label
-            value = tracer.graph.add_input(
-                PLACEHOLDER, TensorSpec.of(leaf.shape, leaf.dtype), wanted
-            )
+            own = leaf.name if isinstance(leaf, TensorSpec) else None
+            spec = TensorSpec.of(leaf.shape, leaf.dtype)
+            value = tracer.graph.add_input(PLACEHOLDER, spec, own or label)
             symbols.append(tracer.tensor_of(value))
-            specs.append(TensorSpec.of(leaf.shape, leaf.dtype, wanted))
+            specs.append(spec.with_name(own or path))
+            keywords.append(own or value.node.name)
         elif _is_made_of_tensors(spec_of(leaf)):
             specs.append(spec_of(leaf))
             symbols.append(_composite_symbol(tracer, specs[-1], label))
+            keywords.extend(tracer.graph.input_names[len(keywords) :])
         else:
             symbols.append(placeholder_of(leaf))
             specs.append(leaf)
@@ -89,6 +91,7 @@ def trace(
     packed = structure.pack_sequence_as((args, kwargs), specs)
     graph = tracer.graph.finish()
     concrete = ConcreteFunction(graph, captured, packed, result_specs, _variables_behind(captured))
+    concrete._keywords = keywords
     return concrete, tracer.created
 
 
@@ -120,8 +123,8 @@ def _note_values(tracer: FunctionTracer, values: Sequence[Any], symbols: Sequenc
 def _composite_symbol(tracer: FunctionTracer, spec: CompositeSpec, label: str) -> Any:
     """A composite value made of the graph's arguments."""
     inputs = [
-        tracer.graph.add_input(PLACEHOLDER, part, f"{label}_{index}" if index else label)
-        for index, part in enumerate(structure.flatten(spec, expand_composites=True))
+        tracer.graph.add_input(PLACEHOLDER, part, label)
+        for part in structure.flatten(spec, expand_composites=True)
     ]
     symbols = [tracer.tensor_of(value) for value in inputs]
     saved = state.tracer, state.tapes

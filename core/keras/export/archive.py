@@ -122,6 +122,7 @@ class ExportArchive:
             The function as it is traced.
 
         Raises:
+            TypeError: a signature that is not a list or tuple.
             ValueError: a name that is taken; no signature, and no trace either; a spec without
                 shape or dtype.
         """
@@ -133,6 +134,10 @@ class ExportArchive:
                 f"{who}: the name is already taken\n  taken: {', '.join(self._endpoints)}"
             )
         if input_signature is not None:
+            if not isinstance(input_signature, (list, tuple)):
+                raise TypeError(
+                    f"{who}: input_signature must be a list or tuple, got {input_signature!r}"
+                )
             specs = structure.map_structure(lambda x: _spec(who, x), list(input_signature))
             plain = fn.python_function if isinstance(fn, Function) else fn
             fn = Function(plain, input_signature=specs, autograph=False, name=name)

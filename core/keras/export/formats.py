@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pinnace.keras.export.archive import ExportArchive
+from pinnace.keras.models.saved_functions import exported_signatures
 from pinnace.keras.saving.model_files import check_folder
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def export_model(model: Model, filepath: str | Path, format: str, kwargs: dict[s
         if (opset := kwargs.pop("opset_version", None)) is not None:
             kwargs["opset"] = opset
         if specs is None:
-            signature = model._default_signatures()["serving_default"]
+            signature = exported_signatures(model)["serve"]
         else:
             endpoint = ExportArchive().track_and_add_endpoint("serve", model, specs)
             signature = endpoint.get_concrete_function()

@@ -73,6 +73,9 @@ class HashedCrossing(Layer):
         whole = hashes if rank else reshaping.reshape(hashes, [1])
         return encoded(whole, mode, self.num_bins, dtype, sparse=sparse)
 
+    def _dtype_of_shapes(self) -> str:
+        return "int64"  # of the features; the layer's dtype is that of the rows
+
     def _checked(self, inputs: Any) -> list[Tensor]:
         who = self._described()
         if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:

@@ -954,6 +954,10 @@ class Model(Layer):
     def export(self, filepath: str | Path, format: str = "tf_saved_model", **kwargs: Any) -> None:
         """Export the model's inference function for serving.
 
+        A SavedModel has it as the signatures `serve` and `serving_default`. Their inputs are named
+        after the model's inputs; for a model that is not made from inputs and outputs they are
+        `args_0`, `args_0_1` and so on. The results are `output_0` and so on, or a dict's keys.
+
         Args:
             filepath: a folder, or a file for ONNX.
             format: `tf_saved_model` or `onnx`.
@@ -997,6 +1001,8 @@ class Model(Layer):
         return {f"layer_with_weights-{i}": layer for i, layer in enumerate(layers)}
 
     def _default_signatures(self) -> dict[str, ConcreteFunction]:
+        if calls.exporting:
+            return saved_functions.exported_signatures(self)
         return saved_functions.default_signatures(self)
 
     def _functions_for_saving(self) -> dict[str, Any]:

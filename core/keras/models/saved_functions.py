@@ -12,7 +12,7 @@ from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import Function
 from pinnace.functions.tracing import trace
 from pinnace.keras.call_context import calls
-from pinnace.keras.forms import dense_spec
+from pinnace.keras.forms import dense_spec, with_open_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,35 @@ def default_signatures(model: Model) -> dict[str, ConcreteFunction]:
     return {"serving_default": concrete}
 
 
+def exported_signatures(model: Model) -> dict[str, ConcreteFunction]:
+    """The endpoint `serve`, also as serving_default, with training=False.
+
+    Its inputs have the names of the KerasTensors; without KerasTensors they are named after the
+    positional arguments, args_0 and so on. The batch may have any size.
+
+    Raises:
+        ValueError: the model was never called.
+
+    Source:
+        Keras `export_utils.get_input_signature`; as there, sparse and ragged inputs are passed as
+        dense tensors.
+    """
+    arguments = (_known_specs(model), *model._more_call_specs)
+    topology = model._topology
+    given = [x.name for x in topology.flat_inputs] if topology is not None else []
+    specs = [
+        TensorSpec((None, *spec.shape[1:]) if spec.shape.rank else spec.shape, spec.dtype, name)
+        for spec, name in itertools.zip_longest(structure.flatten(arguments), given)
+    ]
+
+    def call(*args: Any) -> Any:
+        return model(*args, training=False)
+
+    signature = structure.pack_sequence_as(arguments, specs)
+    serve = Function(call, signature, autograph=False, name="serve").get_concrete_function()
+    return {"serve": serve, "serving_default": serve}
+
+
 def functions_for_saving(model: Model) -> dict[str, Any]:
     """The functions of a restored model: `call` for the inputs' specs, variables and losses.
 
@@ -52,6 +81,8 @@ def functions_for_saving(model: Model) -> dict[str, Any]:
     specs = model._call_specs
     if specs is None:
         return parts
+    if calls.exporting:
+        specs = structure.map_structure(with_open_batch, specs)
 
     def call(inputs: Any, training: bool = False) -> Any:
         return model(inputs, training=training)
@@ -111,8 +142,8 @@ def _named_inputs(model: Model) -> tuple[dict[str, TensorSpec], Callable[[dict[s
     more = model._more_call_specs
     flat = structure.flatten((specs, *more))
     if more:
-        names = [f"args_{index}" for index in range(len(flat))]  # Keras' names
-    elif isinstance(specs, dict):
+        names = [f"args_{index}" for index in range(len(flat))]
+    elif isinstance(specs, dict) and len(specs) == len(flat):
         names = [str(key) for key in sorted(specs)]
     else:
         names = [_name_of(model, index, spec) for index, spec in enumerate(flat)]

@@ -169,8 +169,8 @@ def gaussian_blur(
 
     Args:
         images: [batch, height, width, channels] or one image without `batch`, a float dtype.
-        kernel_size: rows and columns of the window, in pixels.
-        sigma: the two standard deviations, in pixels.
+        kernel_size: rows and columns of the window, in pixels; one number for both.
+        sigma: the two standard deviations, in pixels; one number for both.
         data_format: "channels_last" or "channels_first"; as `keras.config` says if None.
 
     Returns:
@@ -184,7 +184,14 @@ def gaussian_blur(
         raise ValueError(
             f"keras.ops.image.gaussian_blur: images must be floats, got {x.dtype.name}"
         )
-    return images_restored(blurred(x, kernel_size, sigma), first, single)
+    blur = blurred(x, _both(kernel_size), _both(sigma))
+    return images_restored(blur, first, single)
+
+
+def _both(given: Any) -> Any:
+    """A number as two; two are unchanged."""
+    pair = isinstance(given, (list, tuple)) or np.ndim(given)
+    return given if pair else (given, given)
 
 
 def blurred(x: Tensor, kernel_size: Any, sigma: Any) -> Tensor:

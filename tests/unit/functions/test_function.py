@@ -581,3 +581,31 @@ def test_python_calls_are_decorators_too(kind: Any) -> None:
     assert float(tf.function(lambda x: doubled(x) + 1.0)(tf.constant(3.0))) == 7.0
     with pytest.raises(TypeError, match="func must be a function"):
         kind(Tout=tf.float32)(3)
+
+
+@pytest.mark.parametrize(
+    ("names", "structure", "expected"),
+    # What TensorFlow 2.21 calls the placeholders, and so the inputs of signatures.
+    [
+        ((None, None), lambda a, b: ([a, b],), ["x", "x_1"]),
+        ((None, None), lambda a, b: ({"b": b, "a": a},), ["x", "x_1"]),
+        (("given", None), lambda a, b: ({"a": a, "b": b},), ["given", "x"]),
+        ((None, None), lambda a, b: ((a, {"q": (b,)}),), ["x", "x_1"]),
+        ((None, None), lambda a, b: (a, b), ["x", "y"]),
+    ],
+)
+def test_leaves_of_an_argument_are_passed_by_the_names_of_placeholders(
+    names: Any, structure: Any, expected: list[str]
+) -> None:
+    @tf.function
+    def first_minus_twice(x: Any, y: Any = None) -> Any:
+        first, second = tf.nest.flatten([x] if y is None else [x, y])
+        return first - 2.0 * second
+
+    specs = [tf.TensorSpec([None], name=name) for name in names]
+    concrete = first_minus_twice.get_concrete_function(*structure(*specs))
+    assert [one.name.partition(":")[0] for one in concrete.inputs] == expected
+    flat = dict(zip(expected, (tf.constant([5.0]), tf.constant([1.0])), strict=True))
+    assert concrete(**flat).numpy().tolist() == [3.0]
+    whole = structure(tf.constant([5.0]), tf.constant([1.0]))
+    assert concrete(**dict(zip("xy", whole, strict=False))).numpy().tolist() == [3.0]

@@ -144,6 +144,83 @@ def test_an_export_for_other_shapes(model: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.serve(tf.constant(X)), expected(X), rtol=1e-6)
 
 
+class Double(keras.Model):  # type: ignore[misc, name-defined]
+    """A model with a method `call`."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs * 2.0
+
+
+class Nested(keras.Model):  # type: ignore[misc, name-defined]
+    """A model whose call takes a structure."""
+
+    def call(self, inputs: Any) -> Any:
+        first, second = tf.nest.flatten(inputs)
+        return {"sum": first + second, "first": first}
+
+
+def built(model: Any, *inputs: Any) -> Any:
+    model(*inputs)
+    return model
+
+
+def with_inputs(arrange: Any, *names: str | None) -> Any:
+    inputs = [keras.Input((3,), name=name) for name in names]
+    return keras.Model(arrange(inputs), keras.layers.Add()(inputs) if inputs[1:] else inputs[0] * 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    # What Keras 3.15 writes.
+    [
+        (lambda: built(keras.Sequential([keras.layers.Dense(2)]), X), ["keras_tensor"]),
+        (lambda: keras.Sequential([keras.Input((3,), name="row"), Double()]), ["row"]),
+        (lambda: keras.Sequential([keras.Input(batch_shape=(7, 3)), Double()]), ["keras_tensor"]),
+        (lambda: with_inputs(lambda x: x[0], None), ["keras_tensor"]),
+        (lambda: with_inputs(list, None, None), ["keras_tensor", "keras_tensor_1"]),
+        (lambda: with_inputs(tuple, "z", "a"), ["a", "z"]),
+        (lambda: with_inputs(lambda x: {"one": x[0], "two": x[1]}, "p", "q"), ["p", "q"]),
+        (lambda: with_inputs(lambda x: [x[0], {"b": [x[1]]}], "p", "q"), ["p", "q"]),
+        (lambda: built(Double(), X), ["args_0"]),
+        (lambda: built(Nested(), [X, X]), ["args_0", "args_0_1"]),
+        (lambda: built(Nested(), {"b": X, "a": X}), ["args_0", "args_0_1"]),
+    ],
+)
+def test_signatures_have_the_names_that_keras_gives(
+    make: Any, names: list[str], tmp_path: Path
+) -> None:
+    keras.utils.clear_session()
+    make().export(tmp_path / "out", verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "out"))
+    assert set(loaded.signatures) == {"serve", "serving_default"}
+    for signature in loaded.signatures.values():
+        specs = signature.structured_input_signature[1]
+        assert sorted(specs) == names
+        assert all(spec.shape.as_list() == [None, 3] for spec in specs.values())
+        for answer in signature(**{name: tf.constant(X) for name in names}).values():
+            assert answer.shape[0] == len(X)
+
+
+def test_leaves_of_an_argument_are_named_like_placeholders(tmp_path: Path) -> None:
+    model = built(Nested(), {"b": X, "a": X})
+    plain, named = tf.TensorSpec((None, 3)), tf.TensorSpec((None, 3), name="given")
+    model.export(tmp_path / "out", verbose=False, input_signature=[{"a": plain, "b": named}])
+    signature = tf.saved_model.load(str(tmp_path / "out")).signatures["serve"]
+    assert sorted(signature.structured_input_signature[1]) == ["args_0", "given"]
+    served = signature(args_0=tf.constant(X), given=tf.constant(X) + 1)
+    np.testing.assert_array_equal(served["first"], X)
+    np.testing.assert_array_equal(served["sum"], 2 * X + 1)
+    with pytest.raises(TypeError, match="must be a list or tuple"):
+        model.export(tmp_path / "other", verbose=False, input_signature=plain)
+
+
+def test_a_fixed_batch_is_exported_as_any(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input(batch_shape=(7, 3)), keras.layers.Rescaling(2.0)])
+    model.export(tmp_path / "out", verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "out"))
+    np.testing.assert_array_equal(loaded.serve(tf.constant(X)), 2 * X)
+
+
 def test_a_layer_of_a_folder_is_not_made_of_a_configuration(model: Any, tmp_path: Path) -> None:
     model.export(str(tmp_path / "out"))
     layer = keras.layers.TFSMLayer(str(tmp_path / "out"))

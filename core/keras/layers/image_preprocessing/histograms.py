@@ -56,26 +56,30 @@ class Equalization(ImageLayer):
         if not training:
             return x
         axis = self._axes[2]
-        channels = [self._equalised(part) for part in ops.unstack(x, axis=axis)]
-        return ops.stack(channels, axis)
+        return ops.moveaxis(self._equalised(ops.moveaxis(x, axis, -1)), -1, axis)
 
-    def _equalised(self, channel: Tensor) -> Tensor:
+    def _equalised(self, x: Tensor) -> Tensor:
+        """The images with the channels last; a table of shades per channel, all in one."""
         low, high = self.value_range
         scale = 255 / (high - low)
-        values = channel * scale - low * scale
+        values = x * scale - low * scale
         top = self.bins - 1
+        channels = ops.shape(x)[-1]
+        firsts = ops.arange(channels, dtype="int32") * self.bins
         shades = ops.cast(ops.cast(values, "float32") * top / 255, "int32")
-        shades = ops.reshape(ops.clip(shades, 0, top), [-1])
-        counts = segments.unsorted_segment_sum(ops.ones_like(shades), shades, self.bins)
+        shades = ops.reshape(ops.clip(shades, 0, top) + firsts, [-1])
+        counts = segments.unsorted_segment_sum(ops.ones_like(shades), shades, channels * self.bins)
+        counts = ops.reshape(counts, [channels, self.bins])
         # float64 is exact for any number of pixels.
-        total = ops.cumsum(ops.cast(counts, "float64"))
-        darkest = ops.min(ops.where(total > 0, total, total[-1]))
-        spread = total[-1] - darkest
+        total = ops.cumsum(ops.cast(counts, "float64"), axis=1)
+        last = total[:, -1:]
+        darkest = ops.min(ops.where(total > 0, total, last), axis=1, keepdims=True)
+        spread = last - darkest
         spread = ops.where(spread == 0, ops.ones_like(spread), spread)
         table = ops.clip(ops.round((total - darkest) * 255 / spread), 0, 255)
         places = ops.cast(ops.clip(values / 255.0 * top, 0, top), "int32")
-        equal = self._computed(ops.take(table, places))
-        one = ops.count_nonzero(counts) <= 1
+        equal = self._computed(ops.take(ops.reshape(table, [-1]), places + firsts))
+        one = ops.count_nonzero(counts, axis=1) <= 1
         changed = ops.where(one, values, equal)
         back = (high - low) / 255
         return changed * back + low

@@ -74,3 +74,12 @@ def test_a_tensor_tells_its_inputs_once_each() -> None:
     total = layers.Add()([layers.Dense(3)(one), other, one])
     assert tf.keras.utils.get_source_inputs(total) == [one, other]
     assert tf.keras.utils.get_source_inputs(one) == [one]
+
+
+@pytest.mark.parametrize(("mode", "last"), [("int", 1), ("one_hot", 5)])
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_a_crossing_tells_the_shape_of_its_result_whatever_its_dtype(
+    mode: str, last: int, dtype: str | None
+) -> None:
+    layer = layers.HashedCrossing(5, output_mode=mode, dtype=dtype)
+    assert tuple(layer.compute_output_shape([(None, 1), (None, 1)])) == (None, last)

@@ -131,6 +131,23 @@ def test_equalised_values_are_their_ranks() -> None:
     np.testing.assert_allclose(found, np.round(ranks * 255 / 59), atol=1e-3)
 
 
+def test_any_number_of_channels_is_equalised_by_the_same_operations() -> None:
+    layer = layers.Equalization(data_format="channels_first")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, None])])
+    def equalised(x: Any) -> Any:
+        return layer(x, training=True)
+
+    counts = [
+        len(tf.function(layer).get_concrete_function(tf.TensorSpec([2, n, 6, 5])).graph.nodes)
+        for n in (1, 64)
+    ]
+    assert counts[0] == counts[1]
+    x = RNG.permutation(2048)[:960].reshape(2, 16, 6, 5).astype(np.float32) / 8
+    each = [layer(x[:, n : n + 1], training=True).numpy() for n in range(16)]
+    np.testing.assert_array_equal(equalised(x), np.concatenate(each, 1))
+
+
 def test_contrast_is_stretched_to_the_whole_range() -> None:
     found = layers.AutoContrast((0, 1))(X / 510 + 0.2).numpy()
     np.testing.assert_allclose(found.min((1, 2)), 0, atol=1e-5)

@@ -281,3 +281,18 @@ def test_what_is_wrong_is_told(name: str) -> None:
     call, error, words = REFUSED[name]
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("size", [3, (3, 3), np.int64(3)])
+@pytest.mark.parametrize("sigma", [1, 1.0, (1.0, 1.0), np.float32(1), tf.constant(1.0)])
+def test_one_number_is_the_size_or_deviation_of_both_axes(size: Any, sigma: Any) -> None:
+    images = np.arange(96, dtype=np.float32).reshape(1, 8, 4, 3)
+    blur = tf.keras.ops.image.gaussian_blur
+    whole = blur(images, (3, 3), (1.0, 1.0)).numpy()
+    np.testing.assert_array_equal(blur(images, size, sigma), whole)
+    traced = tf.function(lambda s: blur(images, size, s))(tf.constant(1.0))
+    np.testing.assert_array_equal(traced, whole)
+    np.testing.assert_array_equal(
+        tf.function(lambda s: blur(images, size, (s, s)))(tf.constant(1.0)), whole
+    )
+    assert blur(tf.keras.Input((8, 4, 3)), size, sigma).shape == (None, 8, 4, 3)
