@@ -10,14 +10,14 @@ import numpy as np
 
 from pinnace.data.dataset import Dataset, stage_of
 from pinnace.data.elements import INFINITE, Element, Nest, array_of_tensor, text_of
+from pinnace.data.failures import Chained, Failure, Guarded, raising
 from pinnace.data.iterator import packer
 from pinnace.data.prefetch import Cached, CachedInFile
 from pinnace.data.stage import Run, Stage
-from pinnace.data.variants import Readable
+from pinnace.data.variants import stage_of_variant
 from pinnace.framework import dtypes, structure
 from pinnace.framework.errors import (
     FailedPreconditionError,
-    InvalidArgumentError,
     OutOfRangeError,
 )
 from pinnace.framework.shapes import Shape
@@ -58,8 +58,7 @@ class Listed(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements in order."""
-        for part in self._parts:
-            yield from part.open(run)
+        return Chained(lambda part: part.open(run), self._parts)
 
     def cardinality(self) -> int:
         """The number of elements."""
@@ -133,11 +132,7 @@ def from_variant(variant: Tensor, structure: Nest) -> Dataset:
         variant: a result of `to_variant`.
         structure: structure of its elements.
     """
-    held: Any = np.asarray(variant._array)[()]
-    if not isinstance(held, Readable):
-        raise InvalidArgumentError(f"from_variant: the variant holds no dataset, got {held!r}")
-    del structure  # the stage knows the structure
-    return Dataset(held.stage)
+    return Dataset(stage_of_variant(variant, structure))
 
 
 class FilledUp(Stage):
@@ -165,13 +160,15 @@ class FilledUp(Stage):
         # Leaves are in the order of sorted keys.
         self._place = len(structure.flatten({k: v for k, v in spec.items() if k < mask_key}))
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The elements, then zeros."""
         place = self._place
         missing = self._count
-        for element in self._source.open(run):
+        for element in Guarded(self._source.open(run)):
             missing -= 1
-            yield (*element[:place], np.True_, *element[place:])
+            failed = type(element) is Failure
+            yield element if failed else (*element[:place], np.True_, *element[place:])
         empty = tuple(
             b"" if leaf.dtype is dtypes.string and not leaf.shape.rank else _zeros(leaf)
             for leaf in self._source.leaves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pinnace.data.elements import (
     refuse_ragged,
     whole_number,
 )
+from pinnace.data.failures import Chained, Failure, Guarded, Raising, raising
 from pinnace.data.nothing import NoneTensorSpec
 from pinnace.data.stage import Indices, Rows, Run, Stage, exactly
 from pinnace.framework import structure
@@ -30,10 +32,10 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, as_shape
 from pinnace.framework.specs import TensorSpec
-from pinnace.framework.tensor import Array, Tensor
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class Gathered:
@@ -121,7 +123,7 @@ class Batched(Stage):
             return Gathered(found[0], exactly(found[1], size), full)
         blocks = self._source.blocks(run)
         if blocks is not None:
-            return _recut(blocks, size, full)
+            return Raising(_recut(Guarded(blocks), size, full))
         specs = self._source.leaves
         return Stacked(
             self._source.open(run),
@@ -135,11 +137,15 @@ class Batched(Stage):
         return _divided(self._source, self._size, self._drop)
 
 
-def _recut(blocks: Iterator[Columns], size: int, full: int) -> Iterator[Columns]:
-    """Blocks cut to another length."""
+def _recut(blocks: Iterable[Any], size: int, full: int) -> Iterator[Any]:
+    """Blocks cut to another length; a failing one takes the rows that wait with it."""
     waiting: list[Columns] = []
     have = 0
     for block in blocks:
+        if type(block) is Failure:
+            waiting, have = [], 0
+            yield block
+            continue
         start, length = 0, len(block[0])
         while have + length - start >= size:
             stop = start + size - have
@@ -181,7 +187,7 @@ class PaddedBatched(Stage):
         self._size = whole_number(size, "padded_batch", "batch_size", 1)
         self._drop = bool(drop_remainder)
         _check_padded(source.spec)
-        self._shapes = _padded_shapes(source, padded_shapes)
+        self._shapes, self._sizes = _padded_shapes(source, padded_shapes)
         self._values = _padding_values(source, padding_values)
         front = Shape((known(self._size) if self._drop else None,))
         specs = iter(
@@ -201,10 +207,14 @@ class PaddedBatched(Stage):
 
     def _join(self, elements: Sequence[Element]) -> Element:
         columns = zip(*elements, strict=True)
+        shapes = (
+            shape if sizes is None else _padded_shape(np.asarray(sizes))
+            for shape, sizes in zip(self._shapes, self._sizes, strict=True)
+        )
         return tuple(
             _padded([np.asarray(leaf_array(leaf)) for leaf in column], shape, value, index)
             for index, (column, shape, value) in enumerate(
-                zip(columns, self._shapes, self._values, strict=True)
+                zip(columns, shapes, self._values, strict=True)
             )
         )
 
@@ -250,7 +260,8 @@ def _padded(arrays: Sequence[Array], shape: Shape, value: Any, component: int) -
     return batch
 
 
-def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
+def _padded_shapes(source: Stage, given: Nest) -> tuple[tuple[Shape, ...], tuple[Any, ...]]:
+    """The padded shape of each leaf, and its sizes where only a run of the function knows them."""
     if given is None:
         for leaf in source.leaves:
             if not isinstance(leaf, TensorSpec) or leaf.shape.rank is None:
@@ -258,7 +269,7 @@ def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
                     "padded_batch: `padded_shapes` must be given where elements have an unknown "
                     f"rank, got {leaf}"
                 )
-        return tuple(leaf.shape for leaf in source.leaves)
+        return tuple(leaf.shape for leaf in source.leaves), (None,) * len(source.leaves)
     # A shape may be a list, a tuple or a TensorShape: the element's structure tells shapes from
     # nests.
     parts = structure.flatten_up_to(source.spec, given, check_types=False)
@@ -271,12 +282,14 @@ def _padded_shapes(source: Stage, given: Nest) -> tuple[Shape, ...]:
                 f"shape {_as_tuple(leaf.shape)} of the corresponding input component."
             )
         shapes.append(shape)
-    return tuple(shapes)
+    return tuple(shapes), tuple(p if isinstance(p, SymbolicTensor) else None for p in parts)
 
 
 def _padded_shape(given: Any) -> Shape:
     if given is None or isinstance(given, Shape):
         return as_shape(given)
+    if isinstance(given, SymbolicTensor) and given.shape.rank == 1:
+        return Shape(None if given.shape[0] is None else (None,) * given.shape[0])
     if isinstance(given, Tensor):
         given = array_of_tensor(given)
     sizes = np.asarray([-1 if n is None else n for n in given])
@@ -305,12 +318,26 @@ def _as_tuple(shape: Shape) -> str:
     return str(None if shape.dims is None else tuple(shape.dims))
 
 
+def _up_to(spec: Nest, given: Nest) -> list[Any]:
+    """The padding value of each leaf; None stands for that of a whole part."""
+    if not structure.is_nested(spec):
+        return [given]
+    if given is None:
+        return [None] * len(structure.flatten(spec))
+    keys = sorted(spec) if isinstance(spec, Mapping) else range(len(spec))
+    one_level = dict.fromkeys(keys) if isinstance(spec, Mapping) else (None,) * len(spec)
+    below = structure.flatten_up_to(one_level, given, check_types=False)
+    return [
+        part for key, value in zip(keys, below, strict=True) for part in _up_to(spec[key], value)
+    ]
+
+
 def _padding_values(source: Stage, given: Nest) -> tuple[Any, ...]:
     leaves = source.leaves
     if given is None:
         parts: list[Any] = [None] * len(leaves)
     elif structure.is_nested(given):
-        parts = structure.flatten_up_to(source.spec, given, check_types=False)
+        parts = _up_to(source.spec, given)
     else:
         parts = [given] * len(leaves)  # TensorFlow: one value is used for all
     values = []
@@ -332,8 +359,10 @@ class Unbatched(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The rows of elements that hold ragged or sparse tensors."""
-        for element in self._source.open(run):
-            yield from composites.rows(element, self._source.spec, "unbatch")
+        spec = self._source.spec
+        return Chained(
+            lambda element: composites.rows(element, spec, "unbatch"), self._source.open(run)
+        )
 
     def __init__(self, source: Stage) -> None:
         super().__init__(without_batch_axis(source.spec, "unbatch"))
@@ -463,17 +492,21 @@ class Rebatched(Stage):
         given = [composites.first_size(p) for p in parts if not isinstance(p, NoneTensorSpec)]
         return size if all(n is not None and n % size == 0 for n in given) else None
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """Batches whose sizes cycle through the list."""
         if not composites.holds_tensors_only(self._source.spec):
             yield from self._batches_of_rows(run)
             return
-        blocks = map(_same_length, self._source.open(run))
+        blocks = Guarded(map(_same_length, self._source.open(run)))
         sizes = itertools.cycle(self._sizes)
         wanted = next(sizes)
         waiting: list[Columns] = []
         have = 0
         for block in blocks:
+            if type(block) is Failure:
+                yield block
+                continue
             start, length = 0, len(block[0])
             while have + length - start >= wanted:
                 stop = start + wanted - have
@@ -490,8 +523,8 @@ class Rebatched(Stage):
     def _batches_of_rows(self, run: Run) -> Iterator[Element]:
         """Like `elements`, row by row, for elements that hold ragged or sparse tensors."""
         spec = self._source.spec
-        rows = itertools.chain.from_iterable(
-            composites.rows(element, spec, "rebatch") for element in self._source.open(run)
+        rows = Chained(
+            lambda element: composites.rows(element, spec, "rebatch"), self._source.open(run)
         )
         for size in itertools.cycle(self._sizes):
             if not size:

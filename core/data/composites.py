@@ -34,7 +34,11 @@ Components = tuple[Array, ...]
 
 def holds_composites(spec: Nest) -> bool:
     """Whether elements contain composite values."""
-    return any(isinstance(leaf, CompositeSpec) for leaf in structure.flatten(spec))
+    return any(_is_composite(leaf) for leaf in structure.flatten(spec))
+
+
+def _is_composite(leaf: Any) -> bool:
+    return isinstance(leaf, CompositeSpec) and not isinstance(leaf, DatasetSpec)
 
 
 def holds_tensors_only(spec: Nest) -> bool:
@@ -124,7 +128,7 @@ def without_batch_axis(spec: Nest, who: str) -> Nest:
     """The spec of the rows of an element."""
 
     def row(leaf: Any) -> Any:
-        if isinstance(leaf, CompositeSpec):
+        if _is_composite(leaf):
             return row_spec(leaf, who)
         if isinstance(leaf, NoneTensorSpec):
             return leaf

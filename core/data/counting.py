@@ -15,6 +15,7 @@ from pinnace.data.elements import (
     spec_text,
     whole_number,
 )
+from pinnace.data.failures import Chained, Guarded
 from pinnace.data.stage import Indices, Rows, Run, Stage, limited
 from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
@@ -241,8 +242,7 @@ class Concatenated(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements of one stage, then those of the other."""
-        for source in self._sources:
-            yield from source.open(run)
+        return Chained(lambda source: source.open(run), self._sources)
 
     def cardinality(self) -> int:
         """The sum."""
@@ -265,6 +265,32 @@ class ZippedRows(Rows):
         return tuple([column for rows in self._parts for column in rows.take(indices)])
 
 
+class _Abreast:
+    """One element of each iterator, joined; where one fails, the others move on all the same."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self, opened: Sequence[Iterator[Element]]) -> None:
+        self._opened = opened
+
+    def __iter__(self) -> _Abreast:
+        return self
+
+    def __next__(self) -> Element:
+        leaves: list[Any] = []
+        waiting = iter(self._opened)
+        try:
+            for source in waiting:
+                leaves += next(source)
+        except StopIteration:
+            raise
+        except Exception:
+            for source in waiting:
+                next(Guarded(source), None)
+            raise
+        return tuple(leaves)
+
+
 class Zipped(Stage):
     """Tuples with one element of each source."""
 
@@ -275,9 +301,7 @@ class Zipped(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Elements until the shortest source ends."""
-        opened = [source.open(run) for source in self._sources]
-        for parts in zip(*opened, strict=False):
-            yield tuple([leaf for part in parts for leaf in part])
+        return _Abreast([source.open(run) for source in self._sources])
 
     def rows(self) -> Rows | None:
         """The rows side by side."""

@@ -39,20 +39,22 @@ from pinnace.data.iterator import DatasetIterator
 from pinnace.data.numpy_iterator import NumpyIterator
 from pinnace.data.options import Options
 from pinnace.data.stage import SeedSource, Stage
-from pinnace.data.variants import variant_of
+from pinnace.data.variants import stage_of_variant, variant_of
 from pinnace.framework import dtypes, structure, tracebacks
+from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.context import state
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Tensor, wrap
+from pinnace.ops.dataset import handles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Dataset:
+class Dataset(CompositeTensor):
     """A sequence of elements, each a structure of tensors, made when they are read.
 
     Every method returns a new dataset. Functions are traced once, when the method is called; a pass
@@ -99,6 +101,8 @@ class Dataset:
     def cardinality(self, name: str | None = None) -> Tensor:
         """The number of elements; INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
         del name
+        if self._stage.symbols():
+            return handles.cardinality(self.variant_tensor)
         return wrap(np.array(self._stage.cardinality(), np.int64))
 
     def __len__(self) -> int:
@@ -147,9 +151,18 @@ class Dataset:
         return self._stage.spec
 
     @property
+    def spec(self) -> DatasetSpec:
+        """The spec of the dataset as a function's argument."""
+        return DatasetSpec(self.element_spec)
+
+    @property
     def variant_tensor(self) -> Tensor:
         """A handle of this dataset for ops."""
         return variant_of(self._stage)
+
+    @staticmethod
+    def _of_variant(variant: Tensor, element_spec: Nest) -> Dataset:
+        return Dataset(stage_of_variant(variant, element_spec))
 
     def _in_order(self, deterministic: bool | None) -> bool:
         if deterministic is None and self._options is not None:

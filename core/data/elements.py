@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.nothing import NoneTensorSpec
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import is_composite
@@ -60,12 +61,31 @@ def leaves_of(value: Nest) -> list[Any]:
 
     None is not a leaf, nor is its spec.
     """
-    return [leaf for leaf in structure.flatten(value, expand_composites=True) if leaf is not None]
+    leaves: list[Any] = []
+    for part in structure.flatten(value):
+        if _is_dataset(part):
+            leaves.append(part)
+        else:
+            leaves += structure.flatten(part, expand_composites=True)
+    return [leaf for leaf in leaves if leaf is not None]
+
+
+def _is_dataset(part: Any) -> bool:
+    """Whether it is a dataset or a spec of one: a single leaf, which is not expanded."""
+    return isinstance(part, (DatasetSpec, DatasetSpec._value_type))
 
 
 def packed(spec: Nest, leaves: Iterable[Any]) -> Nest:
     """Leaves in the structure of `spec`, the inverse of `leaves_of`."""
-    return structure.pack_sequence_as(spec, leaves, expand_composites=True)
+    parts = structure.flatten(spec)
+    if not any(map(_is_dataset, parts)):
+        return structure.pack_sequence_as(spec, leaves, expand_composites=True)
+    rest = iter(leaves)
+    made = [
+        next(rest) if _is_dataset(part) else packed(part, [next(rest) for _ in leaves_of(part)])
+        for part in parts
+    ]
+    return structure.pack_sequence_as(spec, made)
 
 
 def normalised(value: Nest, convert: Callable[[Any], Any] = as_leaf) -> Nest:

@@ -18,7 +18,8 @@ from pinnace.data.dataset import Dataset
 from pinnace.data.elements import AUTOTUNE as AUTOTUNE
 from pinnace.data.elements import INFINITE as INFINITE_CARDINALITY
 from pinnace.data.elements import UNKNOWN as UNKNOWN_CARDINALITY
-from pinnace.data.elements import Element, Nest
+from pinnace.data.elements import Nest
+from pinnace.data.failures import Guarded, raising
 from pinnace.data.file_datasets import names_of
 from pinnace.data.functions import element_function
 from pinnace.data.optionals import Optional as Optional
@@ -58,10 +59,11 @@ class Counted(Stage):
         self._source = source
         self._count = count
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The elements; raises if their number differs."""
         seen = 0
-        for element in self._source.open(run):
+        for element in Guarded(self._source.open(run)):
             seen += 1
             if 0 <= self._count < seen:
                 self._refuse(f"more than {self._count}")

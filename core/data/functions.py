@@ -29,6 +29,7 @@ from pinnace.data.elements import (
 )
 from pinnace.data.nothing import NoneTensorSpec
 from pinnace.data.stage import Absent, Bindable, Stage, Stages, shown
+from pinnace.data.variants import Readable
 from pinnace.framework import dtypes, structure
 from pinnace.framework.context import state
 from pinnace.framework.errors import OpError
@@ -39,6 +40,7 @@ from pinnace.functions.autograph.conversion import converted_as_around
 from pinnace.functions.control.batching import Rows, Stacked
 from pinnace.functions.tracing import trace
 from pinnace.ops.batch_rules import UnbatchableError
+from pinnace.ops.dataset.recipes import as_variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -220,10 +222,10 @@ def _tensor_specs(parts: Sequence[Any]) -> list[TensorSpec]:
     return [leaf for part in kept for leaf in leaves_of(part)]
 
 
-def _absent(spec: DatasetSpec) -> Stage | Stages:
+def _absent(spec: DatasetSpec, variant: Any = None) -> Absent | Stages:
     """The placeholder for a dataset, or for a list of datasets, while tracing."""
     if not spec.shape.rank:
-        return Absent(spec.element_spec)
+        return Absent(spec.element_spec, variant)
     return Stages(Absent(spec.element_spec) for _ in range(spec.shape.num_elements() or 0))
 
 
@@ -316,23 +318,26 @@ class StageMaker(Bindable):
     """
 
     # What the template takes from functions around this one is among `captures`.
-    own = frozenset({"_template"})
+    own = frozenset({"_template", "_held"})
 
     def __init__(
         self, function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
     ) -> None:
         user = converted_as_around(function)
         parts, leaves = structure.flatten(spec), leaves_of(spec)
-        self._absent: dict[int, Stage | Stages] = {}
+        tensor_specs = _tensor_specs(parts)
+        self._absent: dict[int, Absent | Stages] = {}
         made: list[Stage] = []
+        symbols: list[SymbolicTensor] = []
 
         def normal(*tensors: Any) -> Any:
-            found = iter(tensors)
+            found = iter(tensors[: len(tensor_specs)])
+            variants = iter(tensors[len(tensor_specs) :])
             arguments: list[Any] = []
             place = 0
             for part in parts:
                 if isinstance(part, DatasetSpec):
-                    self._absent[place] = _absent(part)
+                    self._absent[place] = _absent(part, None if part.shape.rank else next(variants))
                     arguments.append(shown(self._absent[place], public))
                 else:
                     arguments.append(_part_of(part, found))
@@ -347,14 +352,20 @@ class StageMaker(Bindable):
             made.append(stage)
             # Symbols of functions around this one are captures of the graph like any other.
             tracer: Any = state.tracer
-            return tuple(_own(tracer, symbol) for symbol in stage.symbols())
+            given = {id(variant) for variant in tensors[len(tensor_specs) :]}
+            symbols.extend(symbol for symbol in stage.symbols() if id(symbol) not in given)
+            return tuple(_own(tracer, symbol) for symbol in symbols)
 
-        tensor_specs = tuple(_tensor_specs(parts))
-        self._concrete, _ = trace(normal, tensor_specs, {}, who)
+        datasets = [p for p in parts if isinstance(p, DatasetSpec) and not p.shape.rank]
+        variants = [TensorSpec.of(Shape(()), dtypes.variant)] * len(datasets)
+        self._concrete, _ = trace(normal, (*tensor_specs, *variants), {}, who)
         self._template = made[0]
-        self._symbols = tuple(id(symbol) for symbol in self._template.symbols())
+        self._symbols = tuple(id(symbol) for symbol in symbols)
         self._tensor_positions = tuple(i for i, s in enumerate(leaves) if isinstance(s, TensorSpec))
         self._held = tuple(self._absent.items())
+        self._variants = {
+            place: id(absent.variant) for place, absent in self._held if isinstance(absent, Absent)
+        }
         self.captures: tuple[Any, ...] = tuple(
             tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
             for tensor in self._concrete.captured
@@ -365,15 +376,18 @@ class StageMaker(Bindable):
         """The dataset for one element."""
         arrays = [leaf_array(leaves[i]) for i in self._tensor_positions]
         values: dict[int, Any] = {}
-        if self._symbols:
-            values.update(
-                zip(self._symbols, self._concrete.run([*arrays, *self.captures]), strict=True)
-            )
         for index, absent in self._held:
             if isinstance(absent, Stages):
                 values.update((id(a), s) for a, s in zip(absent, leaves[index], strict=True))
             else:
+                array = as_variant(Readable(leaves[index]))
                 values[id(absent)] = leaves[index]
+                values[self._variants[index]] = array
+                arrays.append(array)
+        if self._symbols:
+            values.update(
+                zip(self._symbols, self._concrete.run([*arrays, *self.captures]), strict=True)
+            )
         return self._template.bound(values)
 
 

@@ -15,6 +15,7 @@ from pinnace.data.elements import (
     spec_text,
     whole_number,
 )
+from pinnace.data.failures import Chained, Failure, Guarded, raising
 from pinnace.data.map import worker_count
 from pinnace.data.stage import Run, Stage
 from pinnace.data.workers import Ahead
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _READY = 16
 
 
+_NO_MORE = object()
+
+
 class FlatMapped(Stage):
     """The elements of the datasets made from each element, one dataset after the other."""
 
@@ -39,8 +43,7 @@ class FlatMapped(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements of one dataset after the other."""
-        for element in self._source.open(run):
-            yield from self._maker(element).open(run)
+        return Chained(lambda element: self._maker(element).open(run), self._source.open(run))
 
 
 class Interleaved(Stage):
@@ -69,7 +72,9 @@ class Interleaved(Stage):
             else whole_number(cycle_length, "interleave", "cycle_length")
         )
         if cycle == AUTOTUNE:
+            # TensorFlow: no more datasets are open than there are parallel calls.
             cycle = worker_count(AUTOTUNE)
+            cycle = cycle if parallel in {None, AUTOTUNE} else min(cycle, parallel)
         if isinstance(cycle, int) and cycle < 1:
             raise InvalidArgumentError(f"interleave: cycle_length must be at least 1, got {cycle}")
         self._cycle = cycle
@@ -77,26 +82,35 @@ class Interleaved(Stage):
         self._parallel = parallel
         self._in_order = in_order
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The elements, round robin."""
         cycle, block = int(self._cycle), int(self._block)
-        made = (self._maker(element).open(run) for element in self._source.open(run))
-        if self._parallel is not None:
-            made = (Ahead(one, max(_READY, block)) for one in made)
+
+        def opened(element: Element) -> Guarded:
+            made = self._maker(element).open(run)
+            return Guarded(made if self._parallel is None else Ahead(made, max(_READY, block)))
+
+        made = Guarded(map(opened, self._source.open(run)))
         # Slots keep their order: an ended one is refilled at its next turn.
-        slots: list[Iterator[Element] | None] = list(itertools.islice(made, cycle))
+        slots: list[Any] = list(itertools.islice(made, cycle))
         while slots:
-            kept: list[Iterator[Element] | None] = []
+            kept: list[Any] = []
             for slot in slots:
                 current = slot
-                if current is None:
-                    current = next(made, None)
-                    if current is None:
-                        continue
+                while current is None or type(current) is Failure:
+                    if current is not None:
+                        yield current
+                    current = next(made, _NO_MORE)
+                if current is _NO_MORE:
+                    continue
                 taken = 0
-                for element in itertools.islice(current, block):
+                for element in current:
                     yield element
-                    taken += 1
+                    # TensorFlow: only in parallel an error counts as an element of the block.
+                    taken += self._parallel is not None or type(element) is not Failure
+                    if taken == block:
+                        break
                 kept.append(current if taken == block else None)
             slots = kept
 
@@ -115,20 +129,27 @@ class Chosen(Stage):
         self._choice = choice
         self._stop = stop_on_empty
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The chosen elements; a choice of an ended dataset is skipped, or ends the iteration."""
-        opened = [source.open(run) for source in self._sources]
-        for (leaf,) in self._choice.open(run):
-            index = int(leaf_array(leaf))
-            if not 0 <= index < len(opened):
-                raise InvalidArgumentError(
-                    f"choose_from_datasets: a choice must be in [0, {len(opened)}), got {index}"
-                )
+        opened = [Guarded(source.open(run)) for source in self._sources]
+        for index in Guarded(map(self._index, self._choice.open(run))):
+            if type(index) is Failure:
+                yield index
+                continue
             element = next(opened[index], None)
             if element is not None:
                 yield element
             elif self._stop:
                 return
+
+    def _index(self, choice: Element) -> int:
+        index = int(leaf_array(choice[0]))
+        if not 0 <= index < len(self._sources):
+            raise InvalidArgumentError(
+                f"choose_from_datasets: a choice must be in [0, {len(self._sources)}), got {index}"
+            )
+        return index
 
     def cardinality(self) -> int:
         """Unknown: it depends on the choices."""

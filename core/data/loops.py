@@ -15,8 +15,10 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.autograph import operators
 from pinnace.functions.control.looping import while_loop
+from pinnace.ops.control.assertions import Assert
 from pinnace.ops.dataset import iterators
 from pinnace.ops.math import logic
+from pinnace.ops.math.comparison import greater_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +111,10 @@ def _all(dataset: Dataset) -> Tensor:
 
 
 def _len(dataset: Dataset) -> Tensor:
+    if dataset.stage.symbols():
+        size = dataset.cardinality()
+        Assert(greater_equal(size, 0), ["the length of the dataset is infinite or unknown"])
+        return size
     return convert_to_tensor(len(dataset), dtypes.int64)
 
 

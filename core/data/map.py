@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from pinnace.data.elements import (
     rows_of,
     spec_of,
 )
+from pinnace.data.failures import Failure, Guarded, Raising
 from pinnace.data.functions import BatchedFunction, Direct, Traced, arguments_of, relaxed
 from pinnace.data.row_wise import CoalescedBatches
 from pinnace.data.stage import Indices, Rows, Run, Stage
@@ -28,7 +30,7 @@ from pinnace.framework import structure
 from pinnace.functions.autograph.conversion import converted_as_around
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class MappedRows(Rows):
@@ -165,7 +167,7 @@ class Filtered(Stage):
         blocks = None if predicate is None else self._source.blocks(run)
         if predicate is None or blocks is None:
             return None
-        return _kept(blocks, predicate)
+        return Raising(_kept(Guarded(blocks), predicate))
 
     def indexed(self, run: Run) -> tuple[Rows, Iterator[Indices]] | None:
         """None: which rows remain is known only after computing the predicate."""
@@ -177,14 +179,16 @@ class Filtered(Stage):
         return UNKNOWN
 
 
-def _kept(blocks: Iterator[Columns], predicate: BatchedFunction) -> Iterator[Columns]:
+def _kept(blocks: Iterable[Any], predicate: BatchedFunction) -> Iterator[Any]:
     for block in blocks:
+        if type(block) is Failure:
+            yield block
+            continue
         try:
             (keep,) = predicate(block)
         except Exception:
-            for row in rows_of(block):
-                if predicate.one(row)[0]:
-                    yield tuple([_alone(leaf) for leaf in row])
+            for row in Guarded(filter(lambda row: predicate.one(row)[0], rows_of(block))):
+                yield row if type(row) is Failure else tuple([_alone(leaf) for leaf in row])
             continue
         if keep.all():
             yield block
@@ -211,10 +215,7 @@ class TakenWhile(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements before the first for which the predicate fails."""
         predicate = self._predicate
-        for element in self._source.open(run):
-            if not predicate(element)[0]:
-                return
-            yield element
+        return itertools.takewhile(lambda element: predicate(element)[0], self._source.open(run))
 
 
 class WithoutErrors(Stage):
@@ -305,9 +306,13 @@ class Scanned(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The outputs."""
         state: Sequence[Any] = self._step.initial
-        for element in self._source.open(run):
-            state, output = self._step(state, element)
-            yield output
+
+        def output(element: Element) -> Element:
+            nonlocal state
+            state, found = self._step(state, element)
+            return found
+
+        return map(output, self._source.open(run))
 
     def cardinality(self) -> int:
         """The cardinality of the source."""

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pinnace.data.elements import AUTOTUNE, Columns, Element, columns_of, whole_number
+from pinnace.data.failures import Failure, Guarded, raising
 from pinnace.data.sources import ArrayRows
 from pinnace.data.stage import Rows, Run, Stage
 from pinnace.data.workers import Ahead, AheadIfSlow
@@ -44,7 +45,7 @@ class Prefetched(Stage):
 
 
 class Cached(Stage):
-    """A cache in memory, filled by the first pass that reaches the end."""
+    """A cache in memory, filled by the first pass that reads all elements."""
 
     def __init__(self, source: Stage) -> None:
         super().__init__(source.spec)
@@ -58,13 +59,22 @@ class Cached(Stage):
         """The cached elements; the source's elements in the first pass."""
         if self._memory is not None:
             return iter(self._memory)
-        return self._remembering(self._source.open(run))
+        elements: Iterator[Element] = self._remembering(self._source.open(run))
+        return elements
 
-    def _remembering(self, source: Iterator[Element]) -> Iterator[Element]:
-        seen = []
-        for element in source:
-            seen.append(element)
+    @raising
+    def _remembering(self, source: Iterator[Element]) -> Iterator[Any]:
+        seen: list[Element] = []
+        expected = self._source.cardinality()
+        for element in Guarded(source):
+            if type(element) is not Failure:
+                seen.append(element)
+                if len(seen) == expected:
+                    self._keep(seen)  # a reader that knows the number never asks for the end
             yield element
+        self._keep(seen)
+
+    def _keep(self, seen: list[Element]) -> None:
         with self._lock:
             if self._memory is None:
                 self._memory = tuple(seen)
@@ -106,13 +116,13 @@ class _RowSequence:
 
 
 class CachedInFile(Stage):
-    """A cache in files, written by the first pass that reaches the end.
+    """A cache in files, written by the first pass that reads all elements.
 
     Args:
         source: the elements.
         exists: whether the files are there.
         read: their elements.
-        write: passes elements on while it writes them; complete only if it comes to the end.
+        write: passes elements on while it writes them; takes their number too, UNKNOWN if need be.
     """
 
     def __init__(
@@ -120,7 +130,7 @@ class CachedInFile(Stage):
         source: Stage,
         exists: Callable[[], bool],
         read: Callable[[], Iterator[Element]],
-        write: Callable[[Iterator[Element]], Iterator[Element]],
+        write: Callable[[Iterator[Element], int], Iterator[Element]],
     ) -> None:
         super().__init__(source.spec)
         self._source = source
@@ -132,7 +142,7 @@ class CachedInFile(Stage):
         """The elements in the files; the source's elements in the first pass."""
         if self._exists():
             return self._read()
-        return self._write(self._source.open(run))
+        return self._write(self._source.open(run), self._source.cardinality())
 
     def cardinality(self) -> int:
         """The cardinality of the source."""

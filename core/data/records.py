@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.data.elements import STRING, Columns, array_of_tensor, strings, whole_number
 from pinnace.data.stage import Run, Stage
 from pinnace.data.workers import Ahead
+from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.tensor import SymbolicTensor
 from pinnace.storage.flat_files import compression_of, decoded, lines, parts
@@ -29,10 +30,15 @@ class Files(Stage):
     def __init__(self, filenames: Any, compression: Any, who: str) -> None:
         super().__init__(STRING)
         self._who = who
+        if isinstance(filenames, Stage) and not STRING.is_compatible_with(filenames.spec):
+            raise TypeError(
+                f"{who}: a dataset of filenames must give scalar strings, gives {filenames.spec}"
+            )
         if isinstance(filenames, (Stage, SymbolicTensor)):
             self._names: Any = filenames
         else:
-            tensor = convert_to_tensor(_paths(filenames))
+            none = isinstance(filenames, (list, tuple)) and not filenames
+            tensor = convert_to_tensor(_paths(filenames), dtypes.string if none else None)
             if tensor.dtype.name != "string":
                 raise TypeError(f"{who}: filenames must be strings, got {tensor.dtype.name}")
             self._names = tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.data.elements import leaves_of, normalised, packed, spec_of
+from pinnace.data.failures import Guarded, raising
 from pinnace.data.functions import Direct, Traced, arguments_of, relaxed, wrapped
 from pinnace.data.map import StateFunction
 from pinnace.data.stage import Run, Stage
@@ -132,14 +133,17 @@ class Reduced(Stage):
         self._step = step
         self._finish = finish
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The reduced value of each key, computed after reading the whole source."""
         states: dict[int, Element] = {}
-        for element in self._source.open(run):
+
+        def reduce(element: Element) -> None:
             key = int(self._key(element)[0])
             state = states.get(key)
             if state is None:
                 state = self._begin((np.int64(key),))
             states[key] = self._step((*state, *element))
-        for key in sorted(states):
-            yield self._finish(states[key])
+
+        yield from filter(None, Guarded(map(reduce, self._source.open(run))))
+        yield from Guarded(map(self._finish, (states[key] for key in sorted(states))))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.data.elements import INFINITE, UNKNOWN, Element
+from pinnace.data.failures import Failure, Guarded, raising
 from pinnace.data.interleave import common_spec
 from pinnace.data.stage import Run, SeedSource, Stage
 from pinnace.framework.errors import InvalidArgumentError
@@ -38,10 +39,11 @@ class Sampled(Stage):
         self._seeds = seeds
         self._stop = stop_on_empty
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The elements; an ended dataset is skipped, or ends the pass."""
         generator = np.random.default_rng(run.seed(self._seeds))
-        opened = [source.open(run) for source in self._sources]
+        opened = [Guarded(source.open(run)) for source in self._sources]
         weights = self._weights.copy()
         while weights.any():
             ends = np.cumsum(weights / weights.sum())
@@ -84,13 +86,20 @@ class SampledBy(Stage):
         self._seeds = seeds
         self._stop = stop_on_empty
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """Elements until the weights end; an ended dataset is skipped, or ends the iteration."""
         generator = np.random.default_rng(run.seed(self._seeds))
-        opened = [source.open(run) for source in self._sources]
+        opened = [Guarded(source.open(run)) for source in self._sources]
         ended: set[int] = set()
-        for (row,) in self._weights.open(run):
-            weights = _checked(row, len(opened))
+
+        def checked(row: Element) -> Array:
+            return _checked(row[0], len(opened))
+
+        for weights in Guarded(map(checked, self._weights.open(run))):
+            if type(weights) is Failure:
+                yield weights
+                continue
             if not weights.any():
                 return
             ends = np.cumsum(weights / weights.sum())
@@ -154,18 +163,25 @@ class Resampled(Stage):
         generator = np.random.default_rng(run.seed(self._seeds))
         seen = np.ones(len(self._target)) if self._initial is None else self._initial
         chances = self._chances(seen)
-        for element in self._source.open(run):
+
+        def classed(element: Element) -> Element:
             (found,) = self._class_of(element)
             number = int(found)
             if not 0 <= number < len(seen):
                 raise InvalidArgumentError(
                     f"rejection_resample: a class must be in [0, {len(seen)}), got {number}"
                 )
+            return (found, *element)
+
+        def is_accepted(element: Element) -> bool:
+            nonlocal chances
+            number = int(element[0])
             if self._initial is None:
                 seen[number] += 1
                 chances = self._chances(seen)
-            if generator.random() < chances[number]:
-                yield (found, *element)
+            return bool(generator.random() < chances[number])
+
+        return filter(is_accepted, map(classed, self._source.open(run)))
 
     def _chances(self, seen: Array) -> Array:
         ratios = self._target / np.maximum(seen / seen.sum(), np.finfo(np.float64).tiny)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.data.elements import UNKNOWN, Columns, Element, leaf_array, whole_number
+from pinnace.data.failures import Failure, Guarded, raising
 from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage, pieces
 from pinnace.framework.errors import InvalidArgumentError
 
@@ -60,12 +61,14 @@ class Shuffled(Stage):
         seed = run.seed(self._seeds)
         return np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The elements, shuffled through a buffer."""
         size = self._checked()
         generator, last = self._generators(run)
-        source = self._source.open(run)
-        buffer: list[Element] = list(itertools.islice(source, size))
+        # An error takes the place of its element: it comes when its turn does.
+        source = Guarded(self._source.open(run))
+        buffer: list[Any] = list(itertools.islice(source, size))
         places = itertools.chain.from_iterable(
             block.tolist() for block in place_blocks(generator, size)
         )
@@ -120,15 +123,19 @@ class Shuffled(Stage):
         if found is not None:
             return found
         blocks = self._source.blocks(run)
-        return None if blocks is None else self._exchanged(blocks, run)
+        return None if blocks is None else self._exchanged(Guarded(blocks), run)
 
-    def _exchanged(self, blocks: Iterator[Columns], run: Run) -> Iterator[Columns]:
+    @raising
+    def _exchanged(self, blocks: Guarded, run: Run) -> Iterator[Any]:
         size = self._checked()
         generator, last = self._generators(run)
         held: list[Columns] = []
         room = size
         rest: Columns | None = None
         for block in blocks:
+            if type(block) is Failure:
+                yield block
+                continue
             held.append(tuple([column[:room] for column in block]))
             if len(block[0]) >= room:
                 rest = tuple([column[room:] for column in block])
@@ -143,12 +150,13 @@ class Shuffled(Stage):
             drawn = place_blocks(generator, size)
             places = next(drawn)
             for coming in itertools.chain((rest,), blocks):
-                start = 0
-                while start < len(coming[0]):
-                    if not len(places):
-                        places = next(drawn)
-                    now = places[: len(coming[0]) - start]
-                    places = places[len(now) :]
+                if type(coming) is Failure:
+                    yield coming
+                    continue
+                start, length = 0, len(coming[0])
+                while start < length:
+                    places = places if len(places) else next(drawn)
+                    now, places = places[: length - start], places[length - start :]
                     stop = start + len(now)
                     yield from buffer.exchange(now, tuple([c[start:stop] for c in coming]))
                     start = stop
@@ -171,14 +179,17 @@ class Unique(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements that have not occurred before."""
         seen = set()
-        for element in self._source.open(run):
+
+        def is_new(element: Element) -> bool:
             arrays = [np.asarray(leaf_array(leaf)) for leaf in element]
             key = tuple(
                 tuple(a.ravel().tolist()) if a.dtype == object else a.tobytes() for a in arrays
             )
-            if key not in seen:
-                seen.add(key)
-                yield element
+            known = key in seen
+            seen.add(key)
+            return not known
+
+        return filter(is_new, self._source.open(run))
 
     def cardinality(self) -> int:
         """Unknown: it depends on the elements."""

@@ -26,6 +26,7 @@ from pinnace.data.elements import (
     text_of,
     whole_number,
 )
+from pinnace.data.failures import Chained
 from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage, Stages
 from pinnace.framework import dtypes, structure
 from pinnace.framework.composite import CompositeSpec, components_of
@@ -269,19 +270,14 @@ class Generated(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The items of one call of the generator function, converted to the specs."""
         del run
-        values = iter(
-            self._generator(*[array[()] if not array.ndim else array for array in self._args])
-        )
-        single = not structure.is_nested(self.spec) and len(self.leaves) == 1
-        while True:
-            try:
-                value = next(values)
-            except StopIteration:
-                return
-            if single:
-                yield (self._leaf(value, 0),)
-            else:
-                yield self._element(value)
+        arguments = [array[()] if not array.ndim else array for array in self._args]
+        # The function is called when the first item is read.
+        values = Chained(lambda given: self._generator(*given), [arguments])
+        alone = not structure.is_nested(self.spec) and len(self.leaves) == 1
+        return map(self._single if alone else self._element, values)
+
+    def _single(self, value: Any) -> Element:
+        return (self._leaf(value, 0),)
 
     def _element(self, value: Any) -> Element:
         try:

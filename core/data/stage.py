@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from pinnace.data.elements import UNKNOWN, Columns, Element, Nest, leaves_of, rows_of
+from pinnace.data.failures import Chained
 from pinnace.framework.tensor import Array, SymbolicTensor
 from pinnace.ops.random import seeds
 
@@ -180,7 +181,7 @@ class Stage:
     def open(self, run: Run) -> Iterator[Element]:
         """The elements, in the fastest available way."""
         blocks = self.blocks(run)
-        return self.elements(run) if blocks is None else Flattened(blocks)
+        return self.elements(run) if blocks is None else Chained(rows_of, blocks)
 
     def cardinality(self) -> int:
         """The number of elements; INFINITE or UNKNOWN."""
@@ -235,7 +236,16 @@ def shown(held: Stage | Stages, public: Callable[[Stage], Any]) -> Any:
 
 
 class Absent(Stage):
-    """The placeholder for a dataset that is an argument of a traced function."""
+    """The placeholder for a dataset that exists only when a traced function runs.
+
+    Args:
+        spec: the structure of its elements.
+        variant: the tensor that refers to the dataset; None if no op of the function may read it.
+    """
+
+    def __init__(self, spec: Nest, variant: SymbolicTensor | None = None) -> None:
+        super().__init__(spec)
+        self.variant = variant
 
     def elements(self, run: Run) -> Iterator[Element]:
         """Raises an error: the dataset is known only when the function runs."""
@@ -260,6 +270,8 @@ def _bind(thing: Any, values: dict[int, Any]) -> Any:
     found = values.get(id(thing))
     if found is not None:
         return found
+    if isinstance(thing, Absent) and id(thing.variant) in values:
+        return values[id(thing.variant)][()].stage
     if isinstance(thing, (Stage, Bindable)):
         changed = {}
         for name, part in vars(thing).items():
@@ -277,27 +289,6 @@ def _bind(thing: Any, values: dict[int, Any]) -> Any:
             return thing
         return type(thing)(parts)
     return thing
-
-
-class Flattened:
-    """The elements of blocks; a failing block does not end the iteration."""
-
-    __slots__ = ("_blocks", "_rows")
-
-    def __init__(self, blocks: Iterator[Columns]) -> None:
-        self._blocks = blocks
-        self._rows: Iterator[Element] = iter(())
-
-    def __iter__(self) -> Flattened:
-        return self
-
-    def __next__(self) -> Element:
-        for row in self._rows:
-            return row
-        while True:
-            self._rows = iter(rows_of(next(self._blocks)))
-            for row in self._rows:
-                return row
 
 
 def block_length(row_bytes: int) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 
 from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import Element, Nest, compatible, leaf_array, leaves_of, spec_text
+from pinnace.data.failures import Failure, Guarded, raising
 from pinnace.data.stage import Run, Stage
 from pinnace.framework.dtypes import as_dtype
 from pinnace.framework.errors import (
@@ -347,17 +348,30 @@ class FolderCache:
             return self._reader(StoredFiles(self._folder, self._spec)).open(Run())
         return read_files(self._folder, self._leaves, files, self._compression)
 
-    def write(self, source: Iterator[Element]) -> Iterator[Element]:
-        """The elements of `source`, written as they are read; an incomplete pass leaves no file."""
+    @raising
+    def write(self, source: Iterator[Element], expected: int) -> Iterator[Any]:
+        """The elements of `source`, written as they are read; an incomplete pass leaves no file.
+
+        Args:
+            source: the elements.
+            expected: their number: the file is complete once it holds so many, though nobody asks
+                for the end. UNKNOWN or INFINITE if the end must be read.
+        """
+        last: tuple[Element, ...] = ()
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             made = stack.enter_context(_abandoned_quietly(self._folder))
             writer = _Writer(made, self._spec, 1, self._compression)
             stack.callback(writer.close)
-            for element in source:
-                writer.write(element, 0 if self._shard is None else self._shard(element))
+            for element in Guarded(source):
+                if type(element) is not Failure:
+                    writer.write(element, 0 if self._shard is None else self._shard(element))
+                    if writer.count == expected:
+                        last = (element,)
+                        break
                 yield element
             writer.finish()
+        yield from last
 
 
 @contextlib.contextmanager

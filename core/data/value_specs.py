@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinnace.data.dataset import Dataset
-from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.nothing import NoneTensorSpec as NoneTensorSpec
 from pinnace.framework.composite import is_composite
 from pinnace.framework.convert import convert_to_tensor
@@ -26,8 +24,6 @@ def type_spec_from_value(value: Any) -> Any:
     """
     if value is None:
         return NoneTensorSpec()
-    if isinstance(value, Dataset):
-        return DatasetSpec(value.element_spec)
     if is_composite(value) or is_variable(value):
         return value.spec
     try:

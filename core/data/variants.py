@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data.elements import leaf_array
-from pinnace.data.stage import Run, Stage
+from pinnace.data.elements import array_of_tensor, leaf_array
+from pinnace.data.stage import Absent, Run, Stage
 from pinnace.framework import dtypes
-from pinnace.framework.tensor import Tensor, wrap
+from pinnace.framework.errors import InvalidArgumentError
+from pinnace.framework.tensor import SymbolicTensor, Tensor, wrap
+from pinnace.ops.dataset.recipes import as_variant
 from pinnace.ops.functional.python_calls import py_function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pinnace.data.elements import Nest
     from pinnace.ops.dataset.recipes import Turn
 
 
@@ -37,20 +40,31 @@ class Readable:
 
 def variant_of(stage: Stage) -> Tensor:
     """The handle of a dataset for ops."""
+    if isinstance(stage, Absent) and stage.variant is not None:
+        return stage.variant
     symbols = stage.symbols()
     if not symbols:
-        return _variant(stage)
+        return wrap(as_variant(Readable(stage)), dtypes.variant)
 
     # Made from symbolic tensors: it exists only when the function runs.
     def made(*tensors: Tensor) -> Tensor:
         arrays = (np.asarray(tensor._array) for tensor in tensors)
-        return _variant(stage.bound({id(s): a for s, a in zip(symbols, arrays, strict=True)}))
+        bound = stage.bound({id(s): a for s, a in zip(symbols, arrays, strict=True)})
+        return wrap(as_variant(Readable(bound)), dtypes.variant)
 
     found: Tensor = py_function(made, symbols, dtypes.variant)
     return found
 
 
-def _variant(stage: Stage) -> Tensor:
-    array = np.empty((), object)
-    array[()] = Readable(stage)
-    return wrap(array, dtypes.variant)
+def stage_of_variant(variant: Tensor, spec: Nest) -> Stage:
+    """The stage behind a variant; of a symbolic one the placeholder with elements of `spec`.
+
+    Raises:
+        InvalidArgumentError: the variant does not hold such a dataset.
+    """
+    if isinstance(variant, SymbolicTensor):
+        return Absent(spec, variant)
+    held: Any = array_of_tensor(variant)[()]
+    if not isinstance(held, Readable):
+        raise InvalidArgumentError(f"from_variant: the variant holds no dataset, got {held!r}")
+    return held.stage

@@ -12,13 +12,14 @@ from pinnace.data import composites
 from pinnace.data.batch import Batched, PaddedBatched
 from pinnace.data.dataset_spec import DatasetSpec
 from pinnace.data.elements import INFINITE, UNKNOWN, Element, Nest, known, whole_number
+from pinnace.data.failures import Chained, Failure, Guarded, raising
 from pinnace.data.stage import Run, Stage
 from pinnace.framework import structure
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, as_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 class Held(Stage):
@@ -49,18 +50,19 @@ class Windows(Stage):
         self._drop = bool(drop)
         super().__init__(structure.map_structure(DatasetSpec, source.spec))
 
-    def elements(self, run: Run) -> Iterator[Element]:
-        """The windows."""
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
+        """The windows; one with an element that fails is its error."""
         size, shift, stride = int(self._size), int(self._shift), int(self._stride)
         reach = (size - 1) * stride + 1
-        source = self._source.open(run)
-        held: list[Element] = []
+        source = Guarded(self._source.open(run))
+        held: list[Any] = []
         while True:
             held.extend(itertools.islice(source, reach - len(held)))
             window = held[:reach:stride]
             if not window or (self._drop and len(held) < reach):
                 return
-            yield tuple(
+            yield next((e for e in window if type(e) is Failure), None) or tuple(
                 Held(part, [element[place] for element in window])
                 for part, place in composites.groups_of(self._source.spec)
             )
@@ -93,28 +95,36 @@ class Grouped(Stage):
         self._size = size
         self._make = make
 
-    def elements(self, run: Run) -> Iterator[Element]:
+    @raising
+    def elements(self, run: Run) -> Iterator[Any]:
         """The dataset of each full group, then those of the other groups, ordered by key."""
         groups: dict[int, deque[Element]] = {}
         spec = self._source.spec
-        for element in self._source.open(run):
-            key = int(self._key(element)[0])
-            size = (
-                self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
-            )
-            if size < 1:
-                raise InvalidArgumentError(
-                    f"group_by_window: window size must be at least 1, got {size}"
-                )
+        for item in Guarded(map(self._keyed, self._source.open(run))):
+            if type(item) is Failure:
+                yield item
+                continue
+            key, size, element = item
             group = groups.setdefault(key, deque())
             group.append(element)
             if len(group) >= size:
                 del groups[key]
-                made = self._make(np.int64(key), Held(spec, tuple(group)))
-                yield from made.open(run)
+                yield from self._made(key, Held(spec, tuple(group)), run)
         for key in sorted(groups):
-            made = self._make(np.int64(key), Held(spec, tuple(groups[key])))
-            yield from made.open(run)
+            yield from self._made(key, Held(spec, tuple(groups[key])), run)
+
+    def _keyed(self, element: Element) -> tuple[int, int, Element]:
+        """An element with its key and the size of that key's groups."""
+        key = int(self._key(element)[0])
+        size = self._size if isinstance(self._size, int) else int(self._size((np.int64(key),))[0])
+        if size < 1:
+            raise InvalidArgumentError(
+                f"group_by_window: window size must be at least 1, got {size}"
+            )
+        return key, size, element
+
+    def _made(self, key: int, group: Stage, run: Run) -> Iterable[Any]:
+        return Guarded(Chained(lambda one: self._make(np.int64(key), one).open(run), [group]))
 
     def cardinality(self) -> int:
         """Infinite if the source is, else unknown: the number of groups depends on the keys."""

@@ -14,6 +14,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from pinnace.data.failures import Failure
 from pinnace.framework import denormals
 from pinnace.ops.running import wait_for
 
@@ -31,15 +32,6 @@ WORTH_A_POOL = 1e-3
 _WORTH_BESIDE = 0.1
 # How many elements are produced inline before that is decided.
 _MEASURED = 4
-
-
-class Failure:
-    """An exception passed from a thread to the reader."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 class _Queue:

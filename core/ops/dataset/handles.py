@@ -11,14 +11,14 @@ from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import SCALAR, Shape
 from pinnace.ops.dataset.iterators import ITERATOR_GET_NEXT, GraphIterator
 from pinnace.ops.dataset.recipes import ELEMENT, METADATA, Turn, as_variant, dataset_of
-from pinnace.ops.execute import eager_context
+from pinnace.ops.execute import eager_context, execute_one
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
-from pinnace.ops.registry import register, scalar
+from pinnace.ops.registry import define, register, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pinnace.framework.tensor import Array
+    from pinnace.framework.tensor import Array, Tensor
     from pinnace.ops.dataset.recipes import Leaves
     from pinnace.ops.running import RunContext
 
@@ -251,19 +251,22 @@ register(
 )
 
 
+def cardinality(input_dataset: Tensor) -> Tensor:
+    """The number of elements of the dataset behind a variant; INFINITE or UNKNOWN."""
+    return execute_one(DATASET_CARDINALITY, input_dataset)
+
+
 def _cardinality_kernel(input_dataset: Array) -> Array:
     return np.array(dataset_of("DatasetCardinality", input_dataset).cardinality(), np.int64)
 
 
-register(
-    OpDef(
-        name="DatasetCardinality",
-        signature="input_dataset: variant -> cardinality: int64",
-        attrs={"cardinality_options": attr("string", default="")},
-        infer=scalar,
-        kernel=_cardinality_kernel,
-        gradient=NOT_DIFFERENTIABLE,
-    )
+DATASET_CARDINALITY = define(
+    name="DatasetCardinality",
+    signature="input_dataset: variant -> cardinality: int64",
+    attrs={"cardinality_options": attr("string", default="")},
+    infer=scalar,
+    kernel=_cardinality_kernel,
+    gradient=NOT_DIFFERENTIABLE,
 )
 
 
