@@ -30,7 +30,7 @@ def multiply_tiles(a, c, t, limit, count, b, b_step, length, a_step, width, zero
     section = t[3 * limit :].ctypes.data
     i = 0
     while i < count:
-        left = count - i
+        left = EVEN if ROWS < count - i <= ROWS + 2 else count - i
 
 '''
     + _TILE

@@ -9,8 +9,10 @@ _TILE = """
                     a_table = t[i:].ctypes.data
                     y_table = t[limit + i :].ctypes.data
                     z_table = t[2 * limit + i :].ctypes.data
-                    left = count - i
-                    if width <= HALF and HALF < NARROW:
+                    # All columns of a row are in tiles of the same height.
+                    is_even = ROWS < count - i <= ROWS + 2
+                    left = EVEN if is_even else count - i
+                    if width <= HALF and HALF < NARROW and not is_even:
                         {half}
                         if left > HALF_ROWS:
                             a_table += 8 * HALF_ROWS
@@ -82,7 +84,7 @@ def product_windows(q, t, first, last, begin_j, end_j):
         else:
             # Tiles of four rows and fewer fetch nothing.
             left = count % ROWS
-            passes = max(1, count // ROWS - (0 < left <= 2) + (left > 4))
+            passes = max(1, count // ROWS + (EVEN_FETCHING if 0 < left <= 2 else left > 4))
             ahead_step = (128 + passes - 1) // passes
             for j in range(begin_j, end_j, span):
                 width = min(span, end_j - j)

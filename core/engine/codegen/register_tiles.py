@@ -39,6 +39,11 @@ WIDE, NARROW = LANES * VECTORS, LANES
 # stay in registers. Two such tiles replace one of the others.
 HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
 EIGHT = min(8, ROWS)
+# Where one or two rows more than ROWS are left, the rows of the first of two tiles of about the same
+# size: a tile of two has too few sums to keep the multipliers busy.
+EVEN = 8 if EIGHT == 8 else 4
+# How many more of these tiles than of the one that they replace have five rows or more.
+EVEN_FETCHING = (EVEN > 4) + (ROWS + 1 - EVEN > 4) - 1
 PANEL = 32  # contiguous columns of packed weights
 # Columns of a single row that keep all multipliers busy: the sums of one column are a dependency
 # chain.

@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 # The rows of each kind of tile.
 _TILE_ROWS = {"narrow": "ROWS", "wide": "ROWS", "eight": "EIGHT", "four": "4", "two": "2"}
-# The condition of each kind of tile for the rows that are `left`, the largest tile first. One or
-# two rows more than a tile has are divided evenly: a tile of two has too few sums to keep the
-# multipliers busy.
+# The condition of each kind of tile for the rows that are `left`, the largest tile first.
 BY_ROWS = {
     "narrow": "left > EIGHT and width <= NARROW",
-    "wide": "left > EIGHT and (left <= ROWS or left > ROWS + 2)",
-    "eight": "left > 4 and (left <= EIGHT or EIGHT == 8)",
+    "wide": "left > EIGHT",
+    "eight": "left > 4",
     "four": "left > 2",
     "two": "left > 1",
 }
@@ -344,7 +342,7 @@ CORRELATE_CHANNELS = (
 )
 
 MULTIPLY = """
-from pinnace.engine.codegen.register_tiles import EIGHT, WIDE
+from pinnace.engine.codegen.register_tiles import EIGHT, EVEN, WIDE
 from pinnace.engine.codegen.register_tiles import eight, four, move, one, two, wide
 from pinnace.engine.codegen.vectors import PACKED, ROWS
 
@@ -374,14 +372,14 @@ def kernel(q, t):
             i = some
             while i < end:
                 a_table, c_table = t[i:].ctypes.data, t[rows + i :].ctypes.data
-                left = end - i
+                left = EVEN if end - i == ROWS + 2 else end - i
 """ + ladder(
     16,
     "{name}(x, a_table, out + 4 * j, c_table, panel, 32, start, 1, inner, 1, width, "
     "init + 4 * j, mode | PACKED, 0, 0)",
     {
-        "wide": "left >= ROWS and left != ROWS + 2",
-        "eight": "left >= EIGHT and (left == EIGHT or EIGHT == 8)",
+        "wide": "left >= ROWS",
+        "eight": "left >= EIGHT",
         "four": "left >= 4",
         "two": "left >= 2",
         "one": "",

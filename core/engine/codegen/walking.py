@@ -247,8 +247,8 @@ from pinnace.engine.codegen.activations import activate
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
 from pinnace.engine.codegen.mathematics import as_bits, as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
-    EIGHT, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, clear, eight, four,
-    eight_fetching, half, move, narrow, one, two, wide, wide_fetching,
+    EIGHT, EVEN, EVEN_FETCHING, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, clear, eight,
+    eight_fetching, four, half, move, narrow, one, two, wide, wide_fetching,
 )
 from pinnace.engine.codegen.scaled_rows import scale_rows
 from pinnace.engine.codegen.vectors import PACKED, ROWS

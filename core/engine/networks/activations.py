@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pinnace.engine.networks import fields
-from pinnace.engine.networks.layers import Operand, operands_of
+from pinnace.engine.networks.layers import Operand
 from pinnace.graph.graph import constant_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pinnace.engine.networks.layers import Instruction, Layer
     from pinnace.engine.networks.reading import Reader
-    from pinnace.graph.graph import Value
+    from pinnace.graph.graph import Node, Value
 
 # An operand in a pattern: x, the index of an earlier instruction, or a number.
 _Read: TypeAlias = "str | int | float"
@@ -89,12 +89,25 @@ def read_activation(reader: Reader, program: Layer) -> bool:
         return False
     lines = program.program
     mode = next((mode for wanted, mode in _MODES.items() if _is_like(lines, wanted, x)), 0)
-    # All consumers of x are steps of the program.
-    times = operands_of(lines).count(Operand("tensor", x))
-    if not mode or layer.mode & fields.ACTIVATION or len(reader.uses[x]) != times:
+    if not mode or layer.mode & fields.ACTIVATION:
+        return False
+    if set(reader.uses[x]) != _readers_in(reader, program.node, x):  # others need x
         return False
     layer.mode |= mode
     return reader.extend(layer, program.place, x, program.out)
+
+
+def _readers_in(reader: Reader, last: Node, x: Value) -> set[int]:
+    """The places of a program's steps that read x, its only tensor, from the program's last step."""
+    found: set[Node] = set()
+    left = [last]
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            inner = (value for value in node.inputs if value is not x)
+            left += [value.node for value in inner if not reader.is_steady(value)]
+    return {reader.step_places[node] for node in found if x in node.inputs}
 
 
 def _is_like(program: Sequence[Instruction], wanted: Sequence[Sequence[_Read]], x: Value) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from pinnace.engine.networks.fields import SIGMOID, SILU, TANH
+from pinnace.engine.networks.fields import GELU, GELU_BY_TANH, SIGMOID, SILU, TANH
 from support import numba_kernels
 
 pytest.importorskip("numba")
@@ -28,6 +28,22 @@ CURVES: dict[int, Any] = {
     SIGMOID: special.expit,
     TANH: np.tanh,
 }
+
+
+def root_of_half(x: Any) -> Any:
+    """The argument of the error function: it is rounded to float32, in TensorFlow too."""
+    return (x.astype(np.float32) * np.float32(np.sqrt(0.5))).astype(np.float64)
+
+
+def gelu_by_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+GELUS: dict[int, Any] = {
+    GELU: lambda x: 0.5 * x * special.erfc(-root_of_half(x)),
+    GELU_BY_TANH: gelu_by_tanh,
+}
+ALL = CURVES | GELUS
 modes = pytest.mark.parametrize("mode", CURVES)
 
 
@@ -46,12 +62,31 @@ def test_it_is_exact_to_four_units(mode: int, end: float) -> None:
     assert np.max(np.abs(curve(x, mode) - wanted) / unit) <= 4
 
 
-@modes
+@pytest.mark.parametrize("end", [1e-3, 1, 5, 12])
+def test_gelu_is_exact_to_eight_units(end: float) -> None:
+    x = np.linspace(-end, end, 200_001).astype(np.float32)
+    wanted = GELUS[GELU](x.astype(np.float64))
+    unit = np.maximum(np.spacing(np.abs(wanted).astype(np.float32)), np.finfo(np.float32).tiny)
+    found = curve(x, GELU)
+    assert np.max(np.abs(found - wanted) / unit) <= 8
+    exact = x.astype(np.float64) * special.ndtr(x.astype(np.float64))
+    np.testing.assert_allclose(found[x > -5], exact[x > -5], rtol=4e-6)
+
+
+@pytest.mark.parametrize("end", [1e-3, 1, 5, 12])
+def test_gelu_by_tanh_is_exact_to_units_of_its_argument(end: float) -> None:
+    """Its sum 1 + tanh is rounded: the unit is that of the argument, not of the small result."""
+    x = np.linspace(-end, end, 200_001).astype(np.float32)
+    wanted = gelu_by_tanh(x.astype(np.float64))
+    assert np.max(np.abs(curve(x, GELU_BY_TANH) - wanted) / np.spacing(np.abs(x))) <= 4
+
+
+@pytest.mark.parametrize("mode", ALL)
 def test_its_ends_are_those_of_the_function(mode: int) -> None:
     tiny = [1e-45, -1e-45, 1e-40, -1e-40]
     x = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 200, -200, -89, -1e30, 3e38, *tiny], np.float32)
     with np.errstate(invalid="ignore"):
-        wanted = CURVES[mode](x.astype(np.float64)).astype(np.float32)
+        wanted = ALL[mode](x.astype(np.float64)).astype(np.float32)
     found = curve(x, mode)
     # Below the smallest normal number sigmoids are 0, and so are products with them.
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=2e-36)
@@ -62,7 +97,7 @@ def test_its_ends_are_those_of_the_function(mode: int) -> None:
 
 @given(
     numbers=st.lists(st.floats(width=32), min_size=1, max_size=70),
-    mode=st.sampled_from(sorted(CURVES)),
+    mode=st.sampled_from(sorted(ALL)),
 )
 def test_each_number_is_by_itself(numbers: list[float], mode: int) -> None:
     x = np.array(numbers, np.float32)

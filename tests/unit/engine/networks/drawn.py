@@ -16,6 +16,7 @@ _ACTIVATIONS = [
     tf.tanh,
     tf.sigmoid,
     lambda x: tf.nn.gelu(x),
+    lambda x: tf.nn.gelu(x, approximate=True),
     tf.nn.elu,
     tf.nn.selu,
     tf.nn.leaky_relu,

@@ -9,6 +9,10 @@ import numpy as np
 import pinnace as tf
 
 
+def _gelu_by_tanh(x: tf.Tensor) -> tf.Tensor:
+    return tf.nn.gelu(x, approximate=True)
+
+
 class DrawnTransformer:
     """Some blocks over tokens.
 
@@ -118,7 +122,7 @@ class DrawnTransformer:
         first, second = self._weight(self.width, inner), self._weight(inner, self.width)
         bias = self._weight(inner)
         how = self._pick("einsum", "matmul", "flat")
-        activation = self._pick(tf.nn.gelu, tf.nn.relu, tf.nn.silu, tf.tanh)
+        activation = self._pick(tf.nn.gelu, _gelu_by_tanh, tf.nn.relu, tf.nn.silu, tf.tanh)
 
         def run(x: Any) -> Any:
             if how == "einsum":

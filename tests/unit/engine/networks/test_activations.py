@@ -18,6 +18,15 @@ from unit.engine.networks.test_region import arrays_of, networks_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+def gelu(x: Any) -> Any:
+    return x * special.ndtr(x)
+
+
+def gelu_by_tanh(x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
 # A program's expression, its function in float64, and the bit of the tile's mode.
 ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = {
     "silu": (tf.nn.silu, lambda x: x * special.expit(x), fields.SILU),
@@ -30,6 +39,33 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] =
         lambda x: x * np.clip(x + 3, 0, 6) / 6,
         fields.GATE,
     ),
+    **{
+        f"gelu, {name}": (written, gelu, fields.GELU)
+        for name, written in {
+            "tf.nn": lambda x: tf.nn.gelu(x),
+            "keras": lambda x: tf.keras.activations.gelu(x),
+            "keras.ops": lambda x: tf.keras.ops.gelu(x, approximate=False),
+            "layer": lambda x: tf.keras.layers.Activation("gelu")(x),
+            "encoder": lambda x: x * (0.5 * (1.0 + tf.math.erf(x / np.float32(np.sqrt(2))))),
+            "original": lambda x: 0.5 * x * (1.0 + tf.math.erf(x * np.float32(np.sqrt(0.5)))),
+        }.items()
+    },
+    **{
+        f"gelu by tanh, {name}": (written, gelu_by_tanh, fields.GELU_BY_TANH)
+        for name, written in {
+            "tf.nn": lambda x: tf.nn.gelu(x, approximate=True),
+            "keras": lambda x: tf.keras.activations.gelu(x, approximate=True),
+            "keras.ops": lambda x: tf.keras.ops.gelu(x),
+            "power": lambda x: (
+                x * (0.5 * (1.0 + tf.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
+            ),
+            "root": lambda x: (
+                0.5
+                * x
+                * (1.0 + tf.tanh(tf.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3.0))))
+            ),
+        }.items()
+    },
 }
 # Programs with the instructions of an activation, but other operands.
 LOOKALIKES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -42,6 +78,18 @@ LOOKALIKES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda x: x * 6 / np.clip(x + 3, 0, 6),
     ),
     "square": (lambda x: x * tf.sigmoid(x * x), lambda x: x * special.expit(x * x)),
+    "steeper": (
+        lambda x: 0.5 * x * (1.0 + tf.math.erf(x * 0.75)),
+        lambda x: 0.5 * x * (1 + special.erf(x * 0.75)),
+    ),
+    "other slope": (
+        lambda x: 0.5 * x * (1.0 + tf.tanh(0.8 * (x + 0.044715 * tf.pow(x, 3.0)))),
+        lambda x: 0.5 * x * (1 + np.tanh(0.8 * (x + 0.044715 * x**3))),
+    ),
+    "factored": (  # as some decoders write it: the same function, other instructions
+        lambda x: 0.5 * x * (1.0 + tf.tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x))),
+        lambda x: gelu_by_tanh(x),
+    ),
 }
 activations = pytest.mark.parametrize("name", ACTIVATIONS)
 KINDS = ("convolution", "depthwise", "tiles", "transposed", "volume", "matrix", "sum")

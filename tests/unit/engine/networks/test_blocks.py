@@ -135,3 +135,40 @@ def test_values_that_share_no_first_axis_are_not_cut(monkeypatch: pytest.MonkeyP
     x = np.random.default_rng(0).standard_normal((4, 5, 5, 4)).astype(np.float32)
     plan, arrays = arrays_of(mixed, x)
     assert all(network.blocks == 1 for network in networks_of(plan, arrays))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_values_of_channels_that_all_images_share_are_in_every_block(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where images are normalised with a mean and a variance that are inputs or variables."""
+    monkeypatch.setattr(config.settings, "poison", seed % 3 == 0)
+    cut(monkeypatch)
+    random = np.random.default_rng(seed)
+    side, channels, images = (int(n) for n in random.integers(3, 9, 3))
+    images += images % 2
+    filters = tf.constant(random.standard_normal((3, 3, channels, 5)).astype(np.float32))
+    front = [(), (1,), (1, 1), (1, 1, 1)][seed % 4]
+
+    @tf.function
+    def normalised(x: Any, mean: Any, variance: Any) -> Any:
+        deviation = tf.maximum(tf.sqrt(variance), 1e-7)
+        y = tf.nn.conv2d((x - mean) / deviation, filters, 1, "SAME")
+        y = tf.nn.relu(y)
+        if seed % 2:
+            return tf.reduce_mean(y, (1, 2))
+        return y, deviation
+
+    x = random.standard_normal((images, side, side, channels)).astype(np.float32)
+    mean = random.standard_normal((*front, channels)).astype(np.float32)
+    variance = random.uniform(0.5, 2, (*front, channels)).astype(np.float32)
+    plan, arrays = arrays_of(normalised, x, mean, variance)
+    assert [network.blocks > 1 for network in networks_of(plan, arrays)] == [True]
+    found = tf.nest.flatten(normalised(*map(tf.constant, (x, mean, variance))))
+    deviation = np.sqrt(variance.astype(np.float64))
+    config.settings.tier = "plan"
+    wanted = tf.nest.flatten(normalised(*map(tf.constant, (x, mean, variance))))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    if not seed % 2:
+        np.testing.assert_allclose(found[1], deviation, rtol=1e-6)

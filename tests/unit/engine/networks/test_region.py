@@ -30,11 +30,11 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
     # Time spent here must not make other tests' plans hot.
 
 
-def arrays_of(function: Any, x: Any) -> tuple[Any, list[Any]]:
-    """The plan of a function for a tensor, and the plan's arguments."""
-    concrete = function.get_concrete_function(tf.constant(x))
+def arrays_of(function: Any, *xs: Any) -> tuple[Any, list[Any]]:
+    """The plan of a function for tensors, and the plan's arguments."""
+    concrete = function.get_concrete_function(*map(tf.constant, xs))
     plan = plan_of(concrete.graph)
-    return plan, [np.asarray(x), *concrete._captured_arrays]
+    return plan, [*map(np.asarray, xs), *concrete._captured_arrays]
 
 
 def networks_of(plan: Any, arrays: list[Any]) -> list[Network]:
