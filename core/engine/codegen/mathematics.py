@@ -224,10 +224,8 @@ def tanh(x: Any) -> Any:
 
 @inlined
 def erf(x: Any) -> Any:
-    """The error function, as in `kernels.special_functions`: within 8 ulp."""
-    y = x if x < _ERF_END else _ERF_END
-    y = y if y > -_ERF_END else -_ERF_END
-    square = y * y
+    """The error function, as in `kernels.special_functions`: within 8 ulp, and 1 where that is."""
+    square = x * x
     p = _ERF_P[0]
     p = p * square + _ERF_P[1]
     p = p * square + _ERF_P[2]
@@ -241,9 +239,9 @@ def erf(x: Any) -> Any:
     q = q * square + _ERF_Q[3]
     q = q * square + _ERF_Q[4]
     q = q * square + _ERF_Q[5]
-    value = y * p / q
-    value = value if value < T(1) else T(1)
-    value = value if value > T(-1) else T(-1)
+    value = x * p / q
+    end = T(1) if x > T(0) else T(-1)
+    value = value if abs(x) < _ERF_END and abs(value) < T(1) else end
     return value if x == x else x
 
 
