@@ -84,8 +84,13 @@ def read_activation(reader: Reader, program: Layer) -> bool:
     if len(program.xs) != 1:
         return False
     (x,) = program.xs
-    layer = reader.by.get(x)
-    if layer is None or layer.out is not x or not layer.is_product:
+    base = x
+    while base in reader.views:
+        base = reader.views[base]
+        if len(reader.uses[base]) != 1:
+            return False
+    layer = reader.by.get(base)
+    if layer is None or layer.out is not base or not layer.is_product:
         return False
     lines = program.program
     mode = next((mode for wanted, mode in _MODES.items() if _is_like(lines, wanted, x)), 0)

@@ -60,9 +60,7 @@ ACTIVATIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], int]] =
                 x * (0.5 * (1.0 + tf.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
             ),
             "root": lambda x: (
-                0.5
-                * x
-                * (1.0 + tf.tanh(tf.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3.0))))
+                0.5 * x * (1.0 + tf.tanh(tf.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3.0))))
             ),
         }.items()
     },
@@ -92,7 +90,7 @@ LOOKALIKES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
 }
 activations = pytest.mark.parametrize("name", ACTIVATIONS)
-KINDS = ("convolution", "depthwise", "tiles", "transposed", "volume", "matrix", "sum")
+KINDS = ("convolution", "depthwise", "tiles", "transposed", "volume", "matrix", "rows", "sum")
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +128,7 @@ class Drawn:
             "transposed": (2, 3, width, channels),
             "volume": (2, 1, 3, channels, width),
             "matrix": (channels, width),
+            "rows": (channels, width),
         }.get(kind, (1, 2, channels, width))
         scale = 3 / np.sqrt(max(1, np.prod(taps) / width))
         self.filters = (random.standard_normal(taps) * scale).astype(np.float32)
@@ -148,6 +147,8 @@ class Drawn:
             y = tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "SAME")
         elif self.kind == "matrix":
             y = tf.matmul(x, filters)
+        elif self.kind == "rows":  # as in a dense layer for sequences
+            y = tf.tensordot(x, filters, 1)
         else:
             y = tf.nn.conv2d(x, filters, 1, "SAME")
         if self.kind == "sum":  # of two products, which the tiles of the later one sum
