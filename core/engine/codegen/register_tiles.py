@@ -39,7 +39,7 @@ WIDE, NARROW = LANES * VECTORS, LANES
 # stay in registers. Two such tiles replace one of the others.
 HALF, HALF_ROWS = min(LANES, 8), ROWS // 2
 EIGHT = min(8, ROWS)
-# Where one or two rows more than ROWS are left, the rows of the first of two tiles of about the same
+# Where one or two rows more than ROWS are left, the rows of the first of two tiles of about equal
 # size: a tile of two has too few sums to keep the multipliers busy.
 EVEN = 8 if EIGHT == 8 else 4
 # How many more of these tiles than of the one that they replace have five rows or more.

@@ -103,7 +103,7 @@ def read_activation(reader: Reader, program: Layer) -> bool:
 
 
 def _readers_in(reader: Reader, last: Node, x: Value) -> set[int]:
-    """The places of a program's steps that read x, its only tensor, from the program's last step."""
+    """The places of a program's steps that read x, its only tensor, from its last step."""
     found: set[Node] = set()
     left = [last]
     while left:
