@@ -110,6 +110,14 @@ def in_form(value: Any, spec: Any) -> Any:
     return dense
 
 
+def is_rows(x: Any) -> bool:
+    """Whether it is a composite value with an axis of samples.
+
+    Datasets and their iterators are composite, too, but give batches.
+    """
+    return is_composite(x) and not hasattr(x, "element_spec")
+
+
 def samples_of(x: Any) -> Any:
     """The number of samples of a batch in any form, a scalar tensor."""
     if is_composite(x):

@@ -12,6 +12,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.specs import TensorSpec
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.forms import is_rows
 from pinnace.keras.image_format import checked_format, image_data_format
 from pinnace.keras.layer import Layer, LayerOptions
 from pinnace.keras.layers.followed import FollowedLayer, FollowedOptions
@@ -316,7 +317,7 @@ def _is_batches(data: Any) -> bool:
 
 def batches_of_data(data: Any, steps: int | None = None) -> Iterator[Any]:
     """The batches for `adapt`: an array as a single one, a dataset batch by batch."""
-    if is_composite(data):
+    if is_rows(data):
         yield data
         return
     if is_column(data) or isinstance(data, (list, tuple)) or np.isscalar(data):

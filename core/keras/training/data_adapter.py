@@ -13,6 +13,7 @@ from pinnace.framework import structure
 from pinnace.framework.composite import is_composite
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor
+from pinnace.keras.forms import is_rows
 from pinnace.keras.plain_lists import in_floatx, is_values, one_array
 from pinnace.keras.scipy_matrices import dense_array, is_matrix, sparse_tensor
 from pinnace.keras.training.batches import (
@@ -186,7 +187,7 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
 
 
 def _is_arrays(x: Any) -> bool:
-    if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_composite(x) or is_matrix(x):
+    if isinstance(x, (np.ndarray, Operands, CompositeRows)) or is_rows(x) or is_matrix(x):
         return True
     if isinstance(x, dict):
         return all(part is None or _is_arrays(part) for part in x.values())
