@@ -6,7 +6,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pinnace.framework import dtypes
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import piecewise, registry
+from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.piecewise import celu as celu
 from pinnace.keras.piecewise import glu as glu
 from pinnace.keras.piecewise import hard_shrink as hard_shrink
@@ -19,7 +22,7 @@ from pinnace.keras.piecewise import squareplus as squareplus
 from pinnace.keras.piecewise import tanh_shrink as tanh_shrink
 from pinnace.keras.piecewise import threshold as threshold
 from pinnace.keras.symbolic_activations import of_symbols_too
-from pinnace.ops.array import selecting
+from pinnace.ops.array import casting, selecting
 from pinnace.ops.math import arithmetic, comparison, exponents, reduction, trigonometry
 from pinnace.ops.nn import rectifiers, smooth, softmaxes
 
@@ -142,7 +145,7 @@ def log_sigmoid(x: Any) -> Tensor:
 @of_symbols_too
 def tanh(x: Any) -> Tensor:
     """The hyperbolic tangent."""
-    return trigonometry.tanh(x)
+    return trigonometry.tanh(_as_floats(x))
 
 
 @of_symbols_too
@@ -201,13 +204,20 @@ def softsign(x: Any) -> Tensor:
 @of_symbols_too
 def exponential(x: Any) -> Tensor:
     """exp(x)."""
-    return exponents.exp(x)
+    return exponents.exp(_as_floats(x))
 
 
 @of_symbols_too
 def mish(x: Any) -> Tensor:
     """x tanh(softplus(x))."""
     return arithmetic.multiply(x, trigonometry.tanh(smooth.softplus(x)))
+
+
+def _as_floats(x: Any) -> Any:
+    """Integers and bools as floats, as Keras computes; other values unchanged."""
+    x = x if hasattr(x, "dtype") else convert_to_tensor(x)
+    kind = dtypes.as_dtype(x.dtype)
+    return casting.cast(x, floatx()) if kind.is_integer or kind is dtypes.bool else x
 
 
 swish = silu

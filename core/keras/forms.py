@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from pinnace.framework.composite import CompositeSpec, is_composite
+from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.ops.array import shapes
@@ -116,6 +117,11 @@ def is_rows(x: Any) -> bool:
     Datasets and their iterators are composite, too, but give batches.
     """
     return is_composite(x) and not hasattr(x, "element_spec")
+
+
+def convert_unless_ragged(x: Any) -> Any:
+    """`x` as a tensor; a ragged one stays ragged."""
+    return x if is_composite(x) and is_ragged(x.spec) else convert_to_tensor(x)
 
 
 def samples_of(x: Any) -> Any:

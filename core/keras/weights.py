@@ -115,6 +115,7 @@ class WeightStore(LayerPart):
         """The layer's variables, layers and seed generators, including those in containers."""
         waiting = list(self._owner._trackable_children().values())
         waiting.reverse()
+        seen: set[int] = set()  # a list may contain itself
         while waiting:
             child = waiting.pop()
             if is_variable(child) or isinstance(child, SeedGenerator) or is_layer(child):
@@ -122,6 +123,9 @@ class WeightStore(LayerPart):
             elif getattr(child, "_holds_weights", True) and (
                 isinstance(child, Module) or hasattr(child, "_plain_type")
             ):
+                if id(child) in seen:
+                    continue
+                seen.add(id(child))
                 waiting.extend(reversed(child._trackable_children().values()))
 
     def _in_order(self) -> list[Any]:

@@ -165,7 +165,7 @@ class CategoryEncoding(Layer):
                 f"got output_mode={self.output_mode!r}"
             )
         numbers = on_elements(_as_int64, x)
-        mode, kind = self.output_mode, self.compute_dtype
+        mode, kind = self.output_mode, self.dtype  # as Keras: not that of computation
         return encoded(numbers, mode, self.num_tokens, kind, count_weights, self.sparse)
 
     def get_config(self) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class Hashing(Layer):
         found = on_elements(self._hashes, x)
         if self.output_mode == "int":
             return on_elements(self._as_told, found)
-        dtype = self.compute_dtype
+        dtype = self.dtype
         return encoded(found, self.output_mode, self.num_bins, dtype, sparse=self.sparse)
 
     def _as_told(self, x: Tensor) -> Tensor:

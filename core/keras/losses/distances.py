@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pinnace.framework import dtypes
-from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.composite import is_composite
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.forms import convert_unless_ragged
 from pinnace.keras.losses.loss import (
     LossFunctionWrapper,
     LossOptions,
@@ -141,6 +142,10 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
         [...] without `axis`, dtype of `y_pred`.
     """
     y_true, y_pred = pair(y_true, y_pred)
+    if is_composite(y_pred):  # rows, which have no axis to be normalized along
+        squares = (arithmetic.square(x) for x in (y_true, y_pred))
+        x, y = (arithmetic.maximum(reduction.reduce_sum(s, axis), 1e-12) for s in squares)
+        return reduction.reduce_sum(y_true * y_pred, axis) * exponents.rsqrt(x * y)
     x = normalization.l2_normalize(y_true, [axis])
     y = normalization.l2_normalize(y_pred, [axis])
     return reduction.reduce_sum(x * y, [axis])
@@ -161,11 +166,11 @@ def negative_cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tens
 
 
 def pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """Both as tensors of the prediction's dtype and, if possible, of the same rank."""
-    y_pred = convert_to_tensor(y_pred)
+    """Both in the prediction's dtype and, if possible, of the same rank; ragged ones stay so."""
+    y_pred = convert_unless_ragged(y_pred)
     if not y_pred.dtype.is_floating:
         y_pred = casting.cast(y_pred, dtypes.float32)
-    y_true = convert_to_tensor(y_true)
+    y_true = convert_unless_ragged(y_true)
     if y_true.dtype is not y_pred.dtype:
         y_true = casting.cast(y_true, y_pred.dtype)
     return squeeze_or_expand_to_same_rank(y_true, y_pred)

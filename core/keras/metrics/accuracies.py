@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import floatx
+from pinnace.keras.forms import convert_unless_ragged
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting, reshaping
@@ -25,8 +26,8 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
         y_true: [...], cast to the dtype of `y_pred`.
         y_pred: [...], of the shape of `y_true`, or with a last axis of size 1 more or less.
     """
-    y_pred = convert_to_tensor(y_pred)
-    y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
+    y_pred = convert_unless_ragged(y_pred)
+    y_true = _as(convert_unless_ragged(y_true), y_pred.dtype)
     y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
     return _number(comparison.equal(y_true, y_pred))
 
@@ -39,10 +40,10 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
         y_pred: [...], probabilities, of the shape of `y_true`; bools are 0 and 1.
         threshold: predictions above it count as 1.
     """
-    y_pred = convert_to_tensor(y_pred)
+    y_pred = convert_unless_ragged(y_pred)
     if y_pred.dtype is dtypes.bool:
         y_pred = casting.cast(y_pred, floatx())
-    y_true = _as(convert_to_tensor(y_true), y_pred.dtype)
+    y_true = _as(convert_unless_ragged(y_true), y_pred.dtype)
     y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
     said = casting.cast(comparison.greater(y_pred, threshold), y_true.dtype)
     return _number(comparison.equal(y_true, said))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.keras import losses, registry
+from pinnace.keras.forms import is_rows
 from pinnace.keras.losses.loss import masked_weights, squeeze_or_expand_to_same_rank
 from pinnace.keras.masks import mask_of
 from pinnace.keras.metrics.metric import Metric
@@ -117,6 +118,9 @@ def by_sample(
         Keras `reduce_to_samplewise_values`.
     """
     mask = mask_of(values) if isinstance(values, Tensor) else None
+    if is_rows(values):
+        # Keras: a row counts as much as any other.
+        values = reduce(casting.cast(values, metric._dtype), list(range(1, values.shape.rank)))
     values = values if _is_number(metric, values) else metric._number(values)
     rank = values.shape.rank or 0
     if sample_weight is None:

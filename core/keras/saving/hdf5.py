@@ -257,7 +257,12 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
             elif isinstance(child, (list, tuple, dict)):
                 yield from visit_all(child, inner)
 
-    def visit_all(container: Any, path: str) -> Iterator[tuple[str, Layer]]:
+    def visit_all(
+        container: Any, path: str, outer: tuple[int, ...] = ()
+    ) -> Iterator[tuple[str, Layer]]:
+        if id(container) in outer:  # it contains itself
+            return
+        outer = (*outer, id(container))
         counts: dict[str, int] = {}
         for child in container.values() if isinstance(container, dict) else container:
             if isinstance(child, Layer):
@@ -268,7 +273,7 @@ def places(  # noqa: C901 (a walk through layers and one through containers, eac
             elif isinstance(child, (list, tuple, dict)):
                 count = counts["container"] = counts.get("container", -1) + 1
                 inner = f"{path}/container" + (f"_{count}" if count else "")
-                yield from visit_all(child, inner)
+                yield from visit_all(child, inner, outer)
 
     return visit(model, "")
 

@@ -159,3 +159,15 @@ def test_pieces_take_their_arguments() -> None:
     np.testing.assert_allclose(columns, sparsemax(X.T).T, atol=1e-6)
     with pytest.raises(ValueError, match=r"axis -1 must have an even size, got shape \[3\]"):
         activations.glu(convert_to_tensor([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
+@pytest.mark.parametrize("name", ["tanh", "exponential"])
+def test_integers_are_taken_as_floats(name: str, dtype: str) -> None:
+    x = np.arange(4).astype(dtype)
+    number = x.astype(np.float64)
+    wanted = {"tanh": np.tanh, "exponential": np.exp}[name](number)
+    for given in (x, convert_to_tensor(x), x.tolist()):
+        found = getattr(activations, name)(given)
+        assert found.dtype == "float32"
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -192,3 +192,17 @@ def test_a_pipeline_gives_its_mask_to_the_first_layer_and_on():
     pipeline(np.ones((2, 3), np.float32), mask=np.array(mask))
     pipeline(np.ones((2, 3), np.float32))
     assert seen == [mask, mask, None, None]
+
+
+def test_categories_are_encoded_in_the_dtype_of_variables():
+    """Keras: dense layers cast them; an integer above 2048 is no float16."""
+    x = np.array([[1, 2, 2]])
+    for layer in (
+        layers.CategoryEncoding(3, "count", dtype="mixed_float16"),
+        layers.CategoryEncoding(3, "one_hot", dtype="mixed_bfloat16"),
+        layers.Hashing(3, output_mode="multi_hot", dtype="mixed_float16"),
+    ):
+        assert layer(x).dtype == "float32"
+    assert layers.CategoryEncoding(3, "count", dtype="float16")(x).dtype == "float16"
+    many = np.ones((1, 2049), np.int64)
+    assert layers.CategoryEncoding(2, "count", dtype="mixed_float16")(many)[0, 1] == 2049

@@ -79,6 +79,69 @@ def test_values_have_the_dtype_of_the_loss(dtype: str) -> None:
     assert isinstance(seen[1], tf.SparseTensor)
 
 
-def test_a_loss_of_the_library_says_what_to_do() -> None:
+def test_a_loss_of_the_library_that_takes_whole_tensors_says_what_to_do() -> None:
     with pytest.raises(ValueError, match="to_tensor"):
-        keras.losses.MeanSquaredError()(tf.ragged.constant(TRUE), tf.ragged.constant(PREDICTED))
+        keras.losses.Dice()(tf.ragged.constant(TRUE), tf.ragged.constant(PREDICTED))
+
+
+SHARES = [[0.9, 0.2], [0.8, 0.6, 0.3]]
+ZERO_OR_ONE = [[1.0, 0.0], [1.0, 1.0, 0.0]]
+# Of each row; Keras 3.15.
+BY_ROW = {
+    "MeanSquaredError": (0.025, 0.29 / 3),
+    "MeanAbsoluteError": (0.15, 0.3),
+    "MeanAbsolutePercentageError": (1.00000008e8, 1.00000016e8),
+    "MeanSquaredLogarithmicError": (0.01793606, 0.04324294),
+    "Huber": (0.0125, 0.145 / 3),
+    "LogCosh": (0.01242986, 0.04738742),
+    "Poisson": (0.60268021, 0.81132293),
+    "Hinge": (0.65, 1.9 / 3),
+    "SquaredHinge": (0.725, 0.63),
+    "KLDivergence": (0.10535911, 0.7339676),
+    "CosineSimilarity": (-0.97618705, -0.94819963),
+}
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_losses_of_the_library_give_a_value_a_row(name: str) -> None:
+    y_true, y_pred = tf.ragged.constant(ZERO_OR_ONE), tf.ragged.constant(SHARES)
+    loss, wanted = getattr(keras.losses, name), np.array(BY_ROW[name])
+    near = {"rtol": 1e-5, "atol": 2e-6}
+    np.testing.assert_allclose(loss(reduction="none")(y_true, y_pred), wanted, **near)
+    np.testing.assert_allclose(loss()(y_true, y_pred), wanted.mean(), **near)
+    weighted = loss()(y_true, y_pred, sample_weight=np.array([1.0, 2.0]))
+    np.testing.assert_allclose(weighted, (wanted * [1, 2]).mean(), **near)
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted", "weighted"),
+    [
+        (keras.metrics.MeanSquaredError, 0.06083333, 0.07277777),
+        (keras.metrics.RootMeanSquaredError, 0.24664414, 0.26977354),
+        (keras.metrics.BinaryAccuracy, 1.0, 1.0),
+        (keras.metrics.Accuracy, 0.0, 0.0),
+        (keras.metrics.CosineSimilarity, 0.96219337, 0.95752877),
+        (lambda: keras.metrics.MeanMetricWrapper(lambda x, y: tf.abs(x - y)), 0.225, 0.25),
+    ],
+)
+def test_metrics_average_ragged_rows(make: Any, wanted: float, weighted: float) -> None:
+    y_true, y_pred = tf.ragged.constant(ZERO_OR_ONE), tf.ragged.constant(SHARES)
+    np.testing.assert_allclose(make()(y_true, y_pred), wanted, rtol=1e-5)
+    found = make()(y_true, y_pred, sample_weight=np.array([1.0, 2.0]))
+    np.testing.assert_allclose(found, weighted, rtol=1e-5)
+
+
+def test_a_row_counts_once_in_a_mean_and_whole_in_a_sum() -> None:
+    x = tf.ragged.constant(SHARES)
+    np.testing.assert_allclose(keras.metrics.Mean()(x), (0.55 + 1.7 / 3) / 2, rtol=1e-6)
+    np.testing.assert_allclose(keras.metrics.Mean()(x, [1, 2]), (0.55 + 3.4 / 3) / 3, rtol=1e-6)
+    np.testing.assert_allclose(keras.metrics.Sum()(x), 2.8, rtol=1e-6)
+    np.testing.assert_allclose(keras.metrics.Sum()(x, [1, 2]), 4.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_model_is_compiled_with_names_of_losses_for_ragged_tensors(eager: bool) -> None:
+    model = keras.Sequential([keras.layers.Identity()])
+    model.compile("sgd", "mse", metrics=["mae"], run_eagerly=eager)
+    x, y = tf.ragged.constant(SHARES), tf.ragged.constant(ZERO_OR_ONE)
+    np.testing.assert_allclose(model.evaluate(x, y, verbose=0), [0.06083333, 0.225], rtol=1e-5)
