@@ -143,7 +143,7 @@ class CurveWriter(VectorWriter):
         # One division for both: (size - 2) / (size + 2), and 1 / (1 + 2 size).
         part = builder.fdiv(one, builder.fmul(ahead, behind))
         place = builder.fmul(builder.fsub(size, two), builder.fmul(behind, part))
-        scaled = builder.fmul(self._series(place, ERFCX32), builder.fmul(ahead, part))
+        scaled = builder.fmul(self._series(place, tuple(ERFCX32)), builder.fmul(ahead, part))
         # The square in two parts: that of the first 12 bits is exact, the rest is below 0.06.
         kept = ir.Constant(ir.VectorType(_I32, self.lanes), [_COARSE] * self.lanes)
         coarse = builder.bitcast(builder.and_(self._bits(size), kept), self.vector)
