@@ -341,8 +341,8 @@ class GradientTape:
         watched = self._watched
         kept = {id(source) for source in sources}
         for target, seed in zip(targets, seeds, strict=True):
-            # A source that is a target has a gradient, watched or not.
-            if id(target) in watched or id(target) in kept:
+            # A source that is a target has a gradient, watched or not; a string has none.
+            if (id(target) in watched or id(target) in kept) and target.dtype.name != "string":
                 gradients.add(target, _seed(target, seed))
         accumulate(tuple(self._entries), gradients, kept, watched)
         return [gradients.total(source) for source in sources]

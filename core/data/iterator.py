@@ -65,6 +65,47 @@ def packer(stage: Stage, public: Callable[[Stage], Any]) -> Packer:
     )
 
 
+def written_position(stage: Stage, run: Run, count: int) -> bytes:
+    """A position in a pass, as JSON: number of elements so far, seeds drawn."""
+    return json.dumps({"version": 1, "count": count, "seeds": run.bases(stage)}).encode()
+
+
+def read_position(stage: Stage, position: bytes) -> tuple[Run, int]:
+    """The pass of a saved position, and the number of its elements so far.
+
+    Raises:
+        DataLossError: the bytes are no position in a pass over such a stage.
+    """
+    try:
+        value = json.loads(position)
+        count = int(value["count"])
+        version = int(value["version"])
+        bases = [int(seed) for seed in value["seeds"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataLossError(f"the position of an iterator is damaged: {error}") from error
+    if version != 1 or count < 0 or len(bases) != len(stage.seed_sources()):
+        raise DataLossError(f"the position of an iterator is damaged: {value}")
+    return Run(stage, bases), count
+
+
+class SavedPosition(Trackable):
+    """An iterator whose position a checkpoint contains."""
+
+    def _position(self) -> bytes:
+        raise NotImplementedError
+
+    def _move_to(self, position: bytes) -> None:
+        raise NotImplementedError
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        array = np.empty((), object)
+        array[()] = self._position()
+        return {"ITERATOR_STATE": wrap(array, dtypes.string)}
+
+    def _restore_from_tensors(self, tensors: dict[str, Any]) -> None:
+        self._move_to(bytes(np.asarray(tensors["ITERATOR_STATE"], object)[()]))
+
+
 class Pass:
     """One pass over a stage: the elements for the user, their count, the seeds."""
 
@@ -113,8 +154,7 @@ class Pass:
     def position(self) -> bytes:
         """The position of this pass, as JSON: number of elements, seeds drawn."""
         with self._lock:
-            seeds = self._run.bases(self.stage)
-            return json.dumps({"version": 1, "count": self.count, "seeds": seeds}).encode()
+            return written_position(self.stage, self._run, self.count)
 
     def move_to(self, position: bytes) -> None:
         """Move to a saved position of a pass over the same stages.
@@ -122,17 +162,9 @@ class Pass:
         Raises:
             DataLossError: the bytes are no position.
         """
-        try:
-            value = json.loads(position)
-            count = int(value["count"])
-            version = int(value["version"])
-            bases = [int(seed) for seed in value["seeds"]]
-        except (ValueError, TypeError, KeyError) as error:
-            raise DataLossError(f"the position of an iterator is damaged: {error}") from error
-        if version != 1 or count < 0 or len(bases) != len(self.stage.seed_sources()):
-            raise DataLossError(f"the position of an iterator is damaged: {value}")
+        run, count = read_position(self.stage, position)
         with self._lock:
-            self._begin(Run(self.stage, bases), count)
+            self._begin(run, count)
 
     def next_arrays(self, ctx: RunContext) -> tuple[Array, ...]:
         """The next element's leaves, for the op IteratorGetNext; OutOfRangeError after the last."""
@@ -187,7 +219,7 @@ class IteratorSpec(CompositeSpec):
         return held.owner()
 
 
-class DatasetIterator(Trackable, CompositeTensor):
+class DatasetIterator(SavedPosition, CompositeTensor):
     """One pass over a dataset.
 
     A `train.Checkpoint` that contains it saves its position: the number of elements so far, and the
@@ -254,13 +286,11 @@ class DatasetIterator(Trackable, CompositeTensor):
     def _traced_next(self) -> Any:
         return traced_iterator.traced_next(self.handle, self._spec)
 
-    def _serialize_to_tensors(self) -> dict[str, Any]:
-        array = np.empty((), object)
-        array[()] = self._pass.position()
-        return {"ITERATOR_STATE": wrap(array, dtypes.string)}
+    def _position(self) -> bytes:
+        return self._pass.position()
 
-    def _restore_from_tensors(self, tensors: dict[str, Any]) -> None:
-        self._pass.move_to(bytes(np.asarray(tensors["ITERATOR_STATE"], object)[()]))
+    def _move_to(self, position: bytes) -> None:
+        self._pass.move_to(position)
 
     def __repr__(self) -> str:
         return f"<DatasetIterator {self._spec}>"

@@ -49,7 +49,7 @@ class Constant(Initializer):
     """A constant value.
 
     Args:
-        value: a number, or an array that broadcasts to the shape.
+        value: a number, or an array that broadcasts to the shape or has as many elements.
     """
 
     def __init__(self, value: Any = 0.0) -> None:
@@ -58,7 +58,10 @@ class Constant(Initializer):
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """The value in that shape."""
         kind = dtypes.as_dtype(dtype or floatx())
-        return convert_to_tensor(np.broadcast_to(np.asarray(self.value), shape).astype(kind.numpy))
+        value = np.asarray(self.value)
+        if value.ndim and value.size == np.prod(shape):  # TensorFlow's `constant_initializer`
+            value = value.reshape(shape)
+        return convert_to_tensor(np.broadcast_to(value, shape).astype(kind.numpy))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

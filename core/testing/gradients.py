@@ -26,7 +26,7 @@ def compute_gradient(
         delta: the step of the differences; 1/1024 by default.
 
     Returns:
-        Two lists with one matrix [size of an argument, size of the result] for each argument;
+        Two lists with one matrix [size of the result, size of an argument] for each argument;
         complex numbers count as two real ones, as in the matrix of real derivatives.
 
     Raises:
@@ -58,14 +58,14 @@ def _analytic(f: Callable[..., Any], x: list[Any], index: int) -> Array:
     with GradientTape(persistent=True) as tape:
         tape.watch(x[index])
         y = f(*x)
-    width = _reals(y.numpy()).size
-    rows = np.zeros((_reals(x[index].numpy()).size, width), _reals(x[index].numpy()).dtype)
-    for column in range(width):
+    height = _reals(y.numpy()).size
+    rows = np.zeros((height, _reals(x[index].numpy()).size), _reals(x[index].numpy()).dtype)
+    for row in range(height):
         seed = np.zeros(y.shape.as_list(), y.dtype.numpy)
-        _reals(seed)[column] = 1
+        _reals(seed)[row] = 1
         found = tape.gradient(y, x[index], output_gradients=seed)
         if found is not None:
-            rows[:, column] = _reals(convert_to_tensor(found).numpy())
+            rows[row] = _reals(convert_to_tensor(found).numpy())
     return rows
 
 
@@ -82,4 +82,6 @@ def _numeric(f: Callable[..., Any], x: list[Any], index: int, step: float) -> Ar
             ends.append(_reals(result.numpy()).astype(np.float64))
         columns.append((ends[0] - ends[1]) / (2 * step))
     dtype = _reals(base).dtype
-    return np.array(columns, dtype) if columns else np.zeros((0, 0), dtype)
+    if not columns:
+        return np.zeros((_reals(f(*x).numpy()).size, 0), dtype)
+    return np.array(columns, dtype).T

@@ -85,7 +85,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".GradientTape.record_customised": ({"computed"}, _OVERRIDDEN),
     ".Operation.run": ({"feed_dict", "session"}, "it is refused, whatever is given"),
     "Members.eval": ({"feed_dict", "session"}, "it is refused, whatever is given"),
-    ".from_variant": ({"structure"}, _HOLDS),
     ".colocate_with": ({"op", "ignore_existing"}, "there is one device"),
     ".deserialize_keras_object": ({"printable_module_name"}, "it is a word of an error of Keras 2"),
     ".copy_to_device": ({"source_device", "target_device"}, "there is one device"),
@@ -221,6 +220,6 @@ def test_what_is_declared_is_there(silent: dict[str, set[str]]) -> None:
 
 
 def test_the_search_finds_what_is_hidden_by_del() -> None:
-    module = importlib.import_module("pinnace.data.access")
-    assert unused(module.from_variant)[1] == {"structure"}
+    module = importlib.import_module("pinnace.data.experimental")
+    assert unused(module.prefetch_to_device)[1] == {"device"}
     assert unused(tf.map_fn)[1] == set()

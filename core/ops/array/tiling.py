@@ -10,7 +10,16 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import batch_rules, flops
-from pinnace.ops.array import casting, constants, indicators, masking, reshaping, shapes
+from pinnace.ops.array import (
+    broadcasting,
+    casting,
+    constants,
+    gathering,
+    indicators,
+    masking,
+    reshaping,
+    shapes,
+)
 from pinnace.ops.array.axes import normal_axis
 from pinnace.ops.array.joining import concat, stack
 from pinnace.ops.composite_arguments import takes_composites
@@ -60,8 +69,12 @@ def repeat(
     counts = convert_to_tensor(repeats, dtype_hint=int32)
     rank = x.shape.rank
     if rank is None:
-        raise ValueError("repeat: the rank of input must be known")
+        rows_now = shapes.shape(x)[axis]
+        return gathering.gather(x, repeat(ranges.range(rows_now), counts), axis=axis, name=name)
     at = normal_axis("repeat", axis, rank)
+    if counts.shape.rank is None:  # one number or one per part: as a vector either is one per part
+        parts = reshaping.reshape(shapes.shape(x)[at], [1])
+        counts = broadcasting.broadcast_to(reshaping.reshape(counts, [-1]), parts)
     if counts.shape.rank == 1 and counts.shape[0] == 1:
         counts = reshaping.reshape(counts, [])
     if counts.shape.rank == 0:

@@ -335,6 +335,9 @@ def ngrams(  # noqa: C901 (one case per line)
         left, right = (
             (pad_values, pad_values) if isinstance(pad_values, (str, bytes)) else pad_values
         )
+    for what, text in (("separator", separator), ("pad_values", left), ("pad_values", right)):
+        if not isinstance(text, (str, bytes)):
+            raise TypeError(f"ngrams: {what} must be text, got {text!r}")
     width = padding_width
     if pad_values is None:
         if padding_width is not None:

@@ -16,7 +16,7 @@ from pinnace.ops.array import (
     shapes,
     slicing,
 )
-from pinnace.ops.image import colour, jpeg
+from pinnace.ops.image import colour, cropping, jpeg
 from pinnace.ops.math import comparison, division, rounding
 from pinnace.ops.random import stateful, stateless
 
@@ -345,9 +345,7 @@ def _of_seed(seed: Any) -> Callable[..., Tensor]:
 
 
 def _flipped(image: TensorLike, axis: int, draw: Callable[..., Tensor]) -> Tensor:
-    x = convert_to_tensor(image)
-    if x.shape.rank not in (3, 4):
-        raise ValueError(f"random_flip: image must have 3 or 4 axes, got shape {x.shape}")
+    x = cropping.picture(image, "random_flip", one_if_unknown=True)
     mirrored = permutations.reverse(x, [axis])
     if x.shape.rank == 3:
         return selecting.where(comparison.less(draw([], 0, 1.0), 0.5), mirrored, x)

@@ -82,7 +82,14 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(images)
     wide = pixels.convert_image_dtype(x, float32)
-    grey = products.tensordot(wide, convert_to_tensor(_GREY, wide.dtype), [[-1], [-1]])
+    weights = convert_to_tensor(_GREY, wide.dtype)
+    if x.shape.rank is None:
+        rows = shapes.shape(x)[:-1]
+        grey = reshaping.reshape(
+            products.tensordot(reshaping.reshape(wide, [-1, 3]), weights, 1), rows
+        )
+    else:
+        grey = products.tensordot(wide, weights, [[-1], [-1]])
     return pixels.convert_image_dtype(reshaping.expand_dims(grey, -1), x.dtype, name=name)
 
 

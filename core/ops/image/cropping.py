@@ -9,10 +9,19 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import FLOATS, REAL
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
 from pinnace.framework.shapes import Shape
-from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.array import padding, permutations, shapes
+from pinnace.framework.tensor import Array, SymbolicTensor, Tensor, TensorLike
+from pinnace.ops.array import (
+    casting,
+    gathering,
+    joining,
+    padding,
+    permutations,
+    selecting,
+    shapes,
+    slicing,
+)
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.math import arithmetic, division
+from pinnace.ops.math import arithmetic, comparison, division, logic, ranges
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, attr
 from pinnace.ops.registry import define
 
@@ -131,6 +140,8 @@ def _crop_kernel(
             f"{list(image.shape)} and {crop_size.tolist()}"
         )
     _boxes(op, len(image), boxes, box_ind)
+    if not np.isfinite(boxes).all():
+        raise InvalidArgumentError(f"{op}: Boxes contains at least one element that is not finite")
     s = _Samples(image.shape, boxes, (int(crop_size[0]), int(crop_size[1])))
     at = box_ind[:, None, None]
 
@@ -306,7 +317,7 @@ def flip_left_right(image: TensorLike) -> Tensor:
     Returns:
         Shape and dtype of `image`.
     """
-    return permutations.reverse(image, [-2])
+    return permutations.reverse(picture(image, "flip_left_right"), [-2])
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
@@ -318,7 +329,7 @@ def flip_up_down(image: TensorLike) -> Tensor:
     Returns:
         Shape and dtype of `image`.
     """
-    return permutations.reverse(image, [-3])
+    return permutations.reverse(picture(image, "flip_up_down"), [-3])
 
 
 def transpose(image: TensorLike, name: str | None = None) -> Tensor:
@@ -331,10 +342,20 @@ def transpose(image: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         The same with height and width exchanged.
     """
-    x = convert_to_tensor(image)
-    rank = _rank(x, "transpose")
-    order = [*range(rank - 3), rank - 2, rank - 3, rank - 1]
-    return permutations.transpose(x, order, name=name)
+    x = picture(image, "transpose")
+    rank = x.shape.rank
+    if rank is None:
+        return permutations.transpose(x, _order(shapes.rank(x), _SWAPPED), name=name)
+    return permutations.transpose(x, [*range(rank - 3), *_SWAPPED + rank], name=name)
+
+
+# Height, width and channels, from the last axis.
+_KEPT, _SWAPPED = np.array([-3, -2, -1], np.int32), np.array([-2, -3, -1], np.int32)
+
+
+def _order(rank: Any, last: Any) -> Tensor:
+    """All axes: those before the last three, and these."""
+    return joining.concat([ranges.range(rank - 3), arithmetic.add(last, rank)], 0)
 
 
 def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
@@ -342,17 +363,31 @@ def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
-        k: how many right angles; any integer.
+        k: how many right angles; any integer, or a scalar tensor.
         name: name of the node while tracing.
     """
+    x = picture(image, "rot90")
+    if isinstance(k, SymbolicTensor):
+        return _rot90_traced(x, division.floormod(k, 4), name)
     turns = int(k) % 4
-    x = convert_to_tensor(image)
     if turns == 1:
         return permutations.reverse(transpose(x), [-3], name)
     if turns == 2:
         return permutations.reverse(x, [-3, -2], name)
     if turns == 3:
         return permutations.reverse(transpose(x), [-2], name)
+    return x
+
+
+def _rot90_traced(x: Tensor, turns: Tensor, name: str | None) -> Tensor:
+    """Height and width are swapped for odd turns, then reversed for 1 and 2, and for 2 and 3."""
+    last = selecting.where(comparison.equal(turns % 2, 1), _SWAPPED, _KEPT)
+    x = permutations.transpose(x, _order(shapes.rank(x), last), name=name)
+    for axis, (one, other) in ((-3, (1, 2)), (-2, (2, 3))):
+        places = ranges.range(shapes.shape(x)[axis])
+        is_flipped = logic.logical_or(comparison.equal(turns, one), comparison.equal(turns, other))
+        places = selecting.where(is_flipped, places[::-1], places)
+        x = gathering.gather(x, places, axis=axis)
     return x
 
 
@@ -370,13 +405,26 @@ def crop_to_bounding_box(
 
     Returns:
         [..., target_height, target_width, channels], dtype of `image`.
+
+    Raises:
+        ValueError: `image` has neither three nor four axes, or the part is empty or not inside it.
     """
-    return convert_to_tensor(image)[
-        ...,
-        offset_height : offset_height + target_height,
-        offset_width : offset_width + target_width,
-        :,
-    ]
+    who = "crop_to_bounding_box"
+    x = picture(image, who, one_if_unknown=True)
+    sizes, rank = shapes.axis_sizes(x)[-3:-1], len(x.shape)
+    offsets, targets = (offset_height, offset_width), (target_height, target_width)
+    for size, offset, target in zip(sizes, offsets, targets, strict=True):
+        _at_least(who, "the offset", offset, 0)
+        _at_least(who, "the target size", target, 1)
+        if all(isinstance(n, int) for n in (size, offset, target)) and offset + target > size:
+            raise ValueError(
+                f"{who}: the part must be inside the image, got offset {offset} and target size "
+                f"{target} for size {size}"
+            )
+    # The op checks what is not known here.
+    before, whole = [0] * (rank - 3), [-1] * (rank - 3)
+    part = slicing.slice(x, [*before, *offsets, 0], [*whole, *targets, -1])
+    return _of_size(part, x, targets)
 
 
 def pad_to_bounding_box(
@@ -395,15 +443,19 @@ def pad_to_bounding_box(
         [..., target_height, target_width, channels], dtype of `image`.
 
     Raises:
-        ValueError: `image` has neither three nor four axes.
+        ValueError: `image` has neither three nor four axes, or does not fit at the offsets.
     """
-    x = convert_to_tensor(image)
-    rank = _rank(x, "pad_to_bounding_box")
+    who = "pad_to_bounding_box"
+    x = picture(image, who, one_if_unknown=True)
     height, width = shapes.axis_sizes(x)[-3:-1]
-    pairs: list[Any] = [[0, 0]] * (rank - 3)
+    pairs: list[Any] = [[0, 0]] * (len(x.shape) - 3)
     pairs.append([offset_height, target_height - offset_height - height])
     pairs.append([offset_width, target_width - offset_width - width])
-    return padding.pad(x, convert_to_tensor([*pairs, [0, 0]]))
+    for before, after in pairs:
+        _at_least(who, "the offset", before, 0)
+        _at_least(who, "target size - offset - size of the image", after, 0)
+    padded = padding.pad(x, convert_to_tensor([*pairs, [0, 0]]))
+    return _of_size(padded, x, (target_height, target_width))
 
 
 def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width: Any) -> Tensor:
@@ -418,9 +470,12 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: Any, target_width:
         [..., target_height, target_width, channels], dtype of `image`.
 
     Raises:
-        ValueError: `image` has neither three nor four axes.
+        ValueError: `image` has neither three nor four axes, or a size is not positive.
     """
-    x = convert_to_tensor(image)
+    who = "resize_with_crop_or_pad"
+    x = picture(image, who, one_if_unknown=True)
+    for target in (target_height, target_width):
+        _at_least(who, "the target size", target, 1)
     height, width = shapes.axis_sizes(x)[-3:-1]
     part = crop_to_bounding_box(
         x,
@@ -447,38 +502,68 @@ def _smaller(size: Any, other: Any) -> Any:
     return arithmetic.minimum(size, other)
 
 
-def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: Any) -> Tensor:
     """The middle of [..., height, width, channels]: a fraction of its height and width.
 
     Args:
         image: [height, width, channels] or [batch, height, width, channels].
-        central_fraction: in (0, 1].
+        central_fraction: in (0, 1]; a number or a scalar tensor.
 
     Raises:
-        ValueError: the fraction is not in (0, 1], or height or width is unknown.
+        ValueError: the fraction is not in (0, 1].
     """
-    x = convert_to_tensor(image)
-    if not 0 < central_fraction <= 1:
-        raise ValueError(
-            f"central_crop: central_fraction must be in (0, 1], got {central_fraction}"
-        )
-    if central_fraction == 1:
-        return x
-    _rank(x, "central_crop")
+    x = picture(image, "central_crop")
+    if x.shape.rank is None:
+        raise ValueError("central_crop: image must have three or four axes, got shape [...]")
+    fraction: Any = central_fraction
+    if not isinstance(fraction, SymbolicTensor):
+        fraction = float(fraction)
+        if not 0 < fraction <= 1:
+            raise ValueError(f"central_crop: central_fraction must be in (0, 1], got {fraction}")
+        if fraction == 1:
+            return x
     starts, lengths = [], []
-    for size in x.shape[-3:-1]:
-        if size is None:
-            raise ValueError(
-                f"central_crop: height and width must be known, got shape {x.shape.text}"
-            )
-        start = int((size - size * central_fraction) / 2)
+    for size in shapes.axis_sizes(x)[-3:-1]:
+        start: Any
+        if isinstance(size, int) and isinstance(fraction, float):
+            start = int((size - size * fraction) / 2)
+        else:
+            wide = casting.cast(size, dtypes.float64)
+            rest = wide - wide * casting.cast(fraction, dtypes.float64)
+            start = casting.cast(rest / 2, dtypes.int32)
         starts.append(start)
         lengths.append(size - 2 * start)
     return crop_to_bounding_box(x, *starts, *lengths)
 
 
-def _rank(x: Tensor, who: str) -> int:
-    rank = x.shape.rank
-    if rank not in {3, 4}:
+def picture(image: TensorLike, who: str, *, one_if_unknown: bool = False) -> Tensor:
+    """`image` as a tensor of pictures that have pixels.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        who: the function that asks, for the error.
+        one_if_unknown: whether a tensor of unknown rank is taken for a single picture.
+
+    Raises:
+        ValueError: another number of axes, or no pixels.
+    """
+    x = convert_to_tensor(image)
+    if x.shape.rank is None:
+        return shapes.ensure_shape(x, [None] * 3) if one_if_unknown else x
+    if x.shape.rank not in {3, 4}:
         raise ValueError(f"{who}: image must have three or four axes, got shape {x.shape.text}")
-    return int(rank)
+    if 0 in x.shape[-3:]:
+        raise ValueError(f"{who}: all dims of 'image.shape' must be > 0, got {x.shape.text}")
+    return x
+
+
+def _at_least(who: str, what: str, number: Any, least: int) -> None:
+    if isinstance(number, int) and number < least:
+        raise ValueError(f"{who}: {what} must be at least {least}, got {number}")
+
+
+def _of_size(x: Tensor, before: Tensor, targets: tuple[Any, Any]) -> Tensor:
+    """`x`, which has these sizes and otherwise those of `before`, as far as they are known."""
+    known = [n if isinstance(n, int) else None for n in targets]
+    x.set_shape([*before.shape[:-3], *known, before.shape[-1]])
+    return x

@@ -95,7 +95,7 @@ def gamma(start: KeyCounter, alpha: Array, index: Array) -> Array:
 def poisson(start: KeyCounter, rate: Array, index: Array) -> Array:
     """Poisson numbers; element i draws from stream `index[i]`."""
     streams = _Streams(start, index, SKIP)
-    out = np.full(len(rate), np.nan)
+    out = np.where(rate < 0, 0, rate)  # infinity and NaN draw themselves
     _few_events(streams, rate, out)
     _many_events(streams, rate, out)
     return out

@@ -50,7 +50,10 @@ def _infer(call: InferCall) -> Shape:
 
 
 def _det_kernel(input: Array) -> Array:
-    return solved("MatrixDeterminant", "input must be square", np.linalg.det, input)  # type: ignore[no-any-return]
+    found = solved("MatrixDeterminant", "input must be square", np.linalg.det, input)
+    if not np.all(found):  # a product with zero, which is NaN if another factor is not finite
+        found = np.where((found == 0) & ~np.isfinite(input).all((-2, -1)), np.nan, found)
+    return np.asarray(found, input.dtype)
 
 
 def _det_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -92,7 +95,10 @@ def _infer_log(call: InferCall) -> tuple[Shape, Shape]:
 
 
 def _log_kernel(input: Array) -> tuple[Array, Array]:
-    sign, log = np.linalg.slogdet(input)
+    with np.errstate(invalid="ignore"):
+        sign, log = np.linalg.slogdet(input)
+    # LAPACK counts a NaN pivot as positive.
+    sign = np.where(np.isnan(log), np.asarray(np.nan, input.dtype), sign)
     return np.asarray(sign, input.dtype), np.asarray(log, input.dtype)
 
 

@@ -91,7 +91,8 @@ def solved(
     dtype = arrays[0].dtype
     half = dtype.itemsize == 2
     try:
-        result = function(*[x.astype(np.float32) if half else x for x in arrays], **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are results
+            result = function(*[x.astype(np.float32) if half else x for x in arrays], **options)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(f"{name}: {problem}\n  {dtype}{list(arrays[0].shape)}") from None
     return result.astype(dtype) if half else result

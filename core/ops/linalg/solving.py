@@ -123,7 +123,7 @@ def triangular_solve(
         name: name of the node while tracing.
 
     Raises:
-        InvalidArgumentError: a zero on a diagonal, or the shapes do not fit.
+        InvalidArgumentError: the shapes do not fit.
     """
     return execute_one(
         MATRIX_TRIANGULAR_SOLVE, matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pinnace.framework import dtypes
+from pinnace.framework.composite import CompositeTensor
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtype_advice import to_one_dtype
 from pinnace.framework.dtypes import COMPLEX, FLOATS, INDEX, REAL
@@ -59,18 +60,28 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Source:
         Python's `/`; TensorFlow op `RealDiv` (math_ops.cc).
     """
-    if type(x) is Tensor and x._array.dtype.kind == "f":
+    if (
+        type(x) is Tensor
+        and x._array.dtype.kind == "f"
+        and (type(y) is not Tensor or y._array.dtype == x._array.dtype)
+    ):
         return REAL_DIV.entry(x, y, name)
+    return REAL_DIV.entry(*_real_pair("truediv", x, y), name)
+
+
+def _real_pair(op: str, x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
     x, y = arithmetic.as_pair(x, y)
     if x.dtype is not y.dtype:
         raise TypeError(
-            f"truediv: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}\n"
+            f"{op}: `x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}\n"
             f"  Try: {to_one_dtype(('x', x.dtype), ('y', y.dtype))}"
         )
-    if x.dtype.is_integer or x.dtype.is_bool:
+    if x.dtype.is_bool:
+        raise TypeError(f"{op}: `x` and `y` must be numbers, got {x.dtype!r}")
+    if x.dtype.is_integer:
         wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
         x, y = casting.cast(x, wide), casting.cast(y, wide)
-    return REAL_DIV.entry(x, y, name)
+    return x, y
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -253,17 +264,22 @@ TRUNCATE_MOD = register(
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """`x / y`, but 0 where y is 0.
+    """`x / y` as `truediv` computes it, but 0 where y is 0.
 
     Args:
-        x: [...], a float or complex type.
+        x: [...], a number type.
         y: [...], dtype of `x`, broadcastable to it.
         name: name of the node while tracing.
 
     Returns:
-        The broadcast shape of both, dtype of `x`.
+        The broadcast shape of both; dtype of `x`, or the float type it becomes.
+
+    Raises:
+        TypeError: their dtypes differ.
     """
-    return DIV_NO_NAN.entry(x, y, name)
+    if isinstance(x, CompositeTensor) or isinstance(y, CompositeTensor):
+        return DIV_NO_NAN.entry(x, y, name)
+    return DIV_NO_NAN.entry(*_real_pair("divide_no_nan", x, y), name)
 
 
 def _div_no_nan_kernel(x: Array, y: Array) -> Array:

@@ -82,6 +82,7 @@ def reduce_std(
     return exponents.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
+@takes_composites(ragged="reduction:reduce_logsumexp")
 def reduce_logsumexp(
     input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:

@@ -18,7 +18,7 @@ from pinnace.ops.array import (
     shapes,
     tiling,
 )
-from pinnace.ops.math import arithmetic, ranges, reduction, segments
+from pinnace.ops.math import arithmetic, division, ranges, reduction, segments
 from pinnace.ops.signal import fourier, windows
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ def inverse_stft_window_fn(
         squares = padding.pad(arithmetic.square(forward), [[0, overlaps * step - length]])
         rows = reshaping.reshape(squares, [overlaps, step])
         summed = tiling.tile(reduction.reduce_sum(rows, 0, keepdims=True), [overlaps, 1])
-        return forward / reshaping.reshape(summed, [-1])[:length]
+        # Samples that the window leaves out stay 0.
+        return division.divide_no_nan(forward, reshaping.reshape(summed, [-1])[:length])
 
     return inverse_window
 

@@ -215,3 +215,12 @@ def test_threads_have_tapes_of_their_own() -> None:
             thread.join()
     assert outer.watched_variables() == ()
     assert sorted(found) == [1.0 + 100.0 * n for n in range(8)]
+
+
+def test_a_string_has_no_gradient_not_even_its_own() -> None:
+    x, text = tf.constant(3.0), tf.constant("a")
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, text])
+        y = x * x
+    assert tape.gradient(text, text) is None
+    assert [tape.gradient([y, text], [x, text])[at] for at in (0, 1)] == [6.0, None]

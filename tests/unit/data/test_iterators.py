@@ -116,6 +116,25 @@ def test_a_checkpoint_holds_an_iterator(tmp_path: Path) -> None:
     assert values(again) == rest
 
 
+@pytest.mark.parametrize("ragged", [False, True])
+def test_a_checkpoint_holds_an_iterator_of_arrays(tmp_path: Path, ragged: bool) -> None:
+    dataset = Dataset.range(10).shuffle(10)
+    if ragged:
+        dataset = dataset.map(lambda x: tf.RaggedTensor.from_row_lengths([x], [1]))
+    iterator = dataset.as_numpy_iterator()
+    for _ in range(4):
+        next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "ckpt"))
+    rest = [np.asarray(x).tolist() for x in iterator]
+    assert len(rest) == 6
+    again = dataset.as_numpy_iterator()
+    next(again)
+    tf.train.Checkpoint(iterator=again).restore(path)
+    assert [np.asarray(x).tolist() for x in again] == rest
+    tf.train.Checkpoint(iterator=iterator).restore(path)
+    assert iterator.next() == rest[0]
+
+
 @given(st.binary(max_size=40))
 def test_a_damaged_position_is_refused(position: bytes) -> None:
     one = Pass(Dataset.range(3).stage, Dataset)

@@ -107,3 +107,12 @@ def test_bad_arguments_are_told() -> None:
         initializers.VarianceScaling(mode="fan")
     with pytest.raises(ValueError, match="seed must be an int, a SeedGenerator or None, got 'x'"):
         initializers.RandomNormal(seed="x")  # type: ignore[arg-type]  # the error is tested
+
+
+def test_listed_constants_fill_a_shape_with_as_many_elements() -> None:
+    made = initializers.Constant([0, 1, 2, 3, 4, 5])
+    assert made([2, 3]).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert made([3, 2], "int32").numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert initializers.Constant([1, 2])([3, 2]).numpy().tolist() == [[1, 2]] * 3
+    with pytest.raises(ValueError, match="broadcast"):
+        made([2, 4])

@@ -120,7 +120,16 @@ def test_gradients_stand_beside_central_differences() -> None:
     for one, other in zip(mine, numeric, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-7)
     np.testing.assert_allclose(mine[0], np.diag(2 * np.cos(x)))
-    np.testing.assert_allclose(mine[1], np.sin(x)[None])
+    np.testing.assert_allclose(mine[1], np.sin(x)[:, None])
+
+
+def test_a_row_of_a_jacobian_is_an_entry_of_the_result() -> None:
+    for found in tf.test.compute_gradient(
+        lambda u: tf.stack([u[0] * 2, u[1] * 3, u[0] * u[1]]), [np.array([1.0, 2.0])]
+    ):
+        np.testing.assert_allclose(found[0], [[2, 0], [0, 3], [2, 1]], rtol=1e-9)
+    empty = tf.test.compute_gradient(lambda u: tf.reduce_sum(u) * [1.0, 2.0], [np.zeros(0, "f4")])
+    assert [one[0].shape for one in empty] == [(2, 0), (2, 0)]
 
 
 def test_gradients_of_complex_numbers_are_matrices_of_real_derivatives() -> None:

@@ -8,13 +8,22 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import Operands
-from pinnace.ops.array import casting, constants, gathering, joining, reshaping
+from pinnace.ops.array import (
+    casting,
+    constants,
+    gathering,
+    identities,
+    joining,
+    reshaping,
+    selecting,
+)
 from pinnace.ops.composites.ragged.construction import range as ragged_range
 from pinnace.ops.composites.ragged.elementwise import elementwise
 from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
 from pinnace.ops.math import (
     arithmetic,
+    comparison,
     cumulation,
     division,
     exponents,
@@ -29,8 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cumsum",
+    "over_one",
     "reduce_all",
     "reduce_any",
+    "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
@@ -73,13 +84,21 @@ def _reduced(
         return reshaping.reshape(total, [1] * (x.shape.rank or 0))
     result: Any = x
     for one in axes:
-        result = _over_one(result, one, dense, over)
+        result = over_one(result, one, dense, over)
         if keepdims:
             result = expand_dims(result, one)
     return result
 
 
-def _over_one(x: Any, axis: int, dense: Callable[..., Any], over: Callable[..., Any]) -> Any:
+def over_one(x: Any, axis: int, dense: Callable[..., Any], over: Callable[..., Any]) -> Any:
+    """`x` reduced over one axis.
+
+    Args:
+        x: a tensor or ragged tensor.
+        axis: the axis, not negative.
+        dense: reduces a tensor over an axis.
+        over: `unsorted_segment_sum` or its kin.
+    """
     if not isinstance(x, RaggedTensor):
         return dense(x, axis)
     if axis == 0:
@@ -91,7 +110,7 @@ def _over_one(x: Any, axis: int, dense: Callable[..., Any], over: Callable[..., 
         return segment(over, x.values, columns, count)
     if axis == 1:
         return segment(over, x.values, x.value_rowids(), x.nrows())
-    return x.with_values(_over_one(x.values, axis - 1, dense, over))
+    return x.with_values(over_one(x.values, axis - 1, dense, over))
 
 
 def segment(over: Callable[..., Any], values: Any, ids: Any, count: Any) -> Any:
@@ -198,12 +217,30 @@ def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
     """The root of the variance over axes."""
-    found = reduce_variance(input_tensor, axis, keepdims, name)
-    return (
-        elementwise(exponents.sqrt, found)
-        if isinstance(found, RaggedTensor)
-        else exponents.sqrt(found)
-    )
+    return _each(exponents.sqrt, reduce_variance(input_tensor, axis, keepdims, name))
+
+
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """`log Σ exp(x)` over axes, without overflow."""
+    del name
+
+    def shift(x: Any) -> Any:
+        finite = selecting.where(comparison.is_finite(x), x, constants.zeros_like(x))
+        return identities.stop_gradient(finite)
+
+    largest = _each(shift, reduce_max(input_tensor, axis, True))
+    scaled = _each(lambda x, y: exponents.exp(x - y), input_tensor, largest)
+    total = reduce_sum(scaled, axis, keepdims)
+    if not keepdims:
+        largest = _each(shift, reduce_max(input_tensor, axis))
+    return _each(lambda x, y: exponents.log(x) + y, total, largest)
+
+
+def _each(function: Callable[..., Any], *xs: Any) -> Any:
+    is_ragged = any(isinstance(x, RaggedTensor) for x in xs)
+    return elementwise(function, *xs) if is_ragged else function(*xs)
 
 
 def reduce_all(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pinnace.framework import dtypes
 from pinnace.framework.tensor import SymbolicTensor, Tensor
-from pinnace.ops.array import constants, gathering, selecting, shapes
+from pinnace.ops.array import constants
 from pinnace.ops.composites.ragged.elementwise import elementwise
+from pinnace.ops.composites.ragged.reduction import over_one
 from pinnace.ops.composites.ragged.shaping import expand_dims
 from pinnace.ops.composites.ragged.tensor import RaggedTensor
-from pinnace.ops.math import comparison, ranges
 from pinnace.ops.strings import conversion, joining, patterns
 
 __all__ = ["join", "listed_rows", "reduce_join"]
@@ -35,30 +36,14 @@ def reduce_join(
         {int(a) % inputs.shape.rank for a in (axis if isinstance(axis, (list, tuple)) else [axis])},
         reverse=True,
     )
+    dense = partial(joining.reduce_join, separator=separator)
+    over = partial(joining.unsorted_segment_join, separator=separator)
     result = inputs
     for one in axes:
-        result = _joined(result, one, separator)
+        result = over_one(result, one, dense, over)
         if keepdims:
             result = expand_dims(result, one)
     return result
-
-
-def _joined(x: Any, axis: int, separator: str) -> Any:
-    if not isinstance(x, RaggedTensor):
-        return joining.reduce_join(x, axis, separator=separator)
-    if axis > 1:
-        return x.with_values(_joined(x.values, axis - 1, separator))
-    if axis == 1:
-        values = x.values
-        if isinstance(values, RaggedTensor) or values.shape.rank != 1:
-            raise ValueError("reduce_join: rows of single strings are needed to join them")
-        # The separator precedes every string but the first of its row; fill values get none.
-        first = gathering.gather(x.row_splits[:-1], x.value_rowids())
-        own = comparison.equal(first, ranges.range(shapes.size(values, first.dtype)))
-        with_separator = joining.join([separator, values])
-        led = x.with_values(selecting.where(own, values, with_separator))
-        return joining.reduce_join(led.to_tensor(b""), 1)
-    raise ValueError("reduce_join: axis must not be 0 for ragged tensors, whose rows differ")
 
 
 def listed_rows(x: RaggedTensor, summarize: int) -> Tensor:

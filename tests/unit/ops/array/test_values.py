@@ -457,3 +457,20 @@ def test_an_array_without_elements_stays_as_it_is_whatever_is_put_into_it(op: st
     ):
         found = _op(op, x, np.zeros(len(v), np.int32), v)
         assert (found.shape, found.dtype) == (x.shape, x.dtype)
+
+
+@pytest.mark.parametrize("known", ["nothing", "the ranks of x", "the shape of repeats"])
+@pytest.mark.parametrize(
+    ("repeats", "axis"),
+    [(2, 0), (3, -1), ([2], 1), ([1, 2], 0), ([0, 2], -2), ([4, 0, 1, 2], None)],
+)
+def test_repeat_where_ranks_are_unknown(repeats: Any, axis: int | None, known: str) -> None:
+    x = np.array([[1, 2], [3, 4]], np.int32)
+    unknown = tf.TensorSpec(None, tf.int32)
+    signature = {
+        "nothing": [unknown, unknown],
+        "the ranks of x": [tf.TensorSpec([None, None], tf.int32), unknown],
+        "the shape of repeats": [unknown, tf.TensorSpec(np.shape(repeats), tf.int32)],
+    }[known]
+    repeated = tf.function(lambda x, n: tf.repeat(x, n, axis), input_signature=signature)
+    _same(repeated(x, repeats), np.repeat(x, repeats, axis))

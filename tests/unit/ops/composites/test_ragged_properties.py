@@ -193,3 +193,71 @@ def test_a_number_in_front_takes_the_dtype_of_the_ragged_tensor(kind: Any) -> No
 def test_a_fraction_in_front_of_ragged_integers_is_refused() -> None:
     with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
         1.5 + ragged([[1, 2], [3]])
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 2, [1, 2]])
+def test_log_sums_of_exponentials_of_ragged_rows(axis: Any, keepdims: bool) -> None:
+    rows = [[[1000.0, 1001.0], [], [-3.0]], [], [[0.5, -2000.0]]]
+    x = tf.ragged.constant(rows, ragged_rank=2)
+    found = tf.reduce_logsumexp(x, axis, keepdims)
+
+    def total(numbers: list[float]) -> float:
+        return float(np.logaddexp.reduce(numbers)) if numbers else -np.inf
+
+    if axis is None:
+        expected: Any = total([n for outer in rows for inner in outer for n in inner])
+        np.testing.assert_allclose(found, np.reshape(expected, [1, 1, 1] if keepdims else []))
+    elif axis == 2:
+        sums = [total(inner) for outer in rows for inner in outer]
+        np.testing.assert_allclose(np.ravel(found.flat_values), sums, rtol=1e-6)
+        assert found.row_lengths().numpy().tolist() == [3, 0, 1]
+    else:
+        sums = [total([n for inner in outer for n in inner]) for outer in rows]
+        np.testing.assert_allclose(np.ravel(found), sums, rtol=1e-6)
+
+
+def test_the_gradient_of_a_ragged_log_sum_is_the_softmax() -> None:
+    x = tf.ragged.constant([[1.0, 2.0], [], [3.0, 4.0, 5.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x.flat_values)
+        y = tf.reduce_logsumexp(x, 1)[0] + tf.reduce_logsumexp(x, 1)[2]
+    e = np.exp([1.0, 2.0, 3.0, 4.0, 5.0])
+    e[:2] /= e[:2].sum()
+    e[2:] /= e[2:].sum()
+    np.testing.assert_allclose(tape.gradient(y, x.flat_values), e, rtol=1e-5)
+
+
+def test_strings_are_joined_over_any_axis_of_ragged_tensors() -> None:
+    x = tf.ragged.constant([["this", "is", "a"], [], ["please", "do"]])
+    joined = tf.strings.reduce_join
+    assert joined(x, 0).numpy().tolist() == [b"thisplease", b"isdo", b"a"]
+    assert joined(x, 1, separator="-").numpy().tolist() == [b"this-is-a", b"", b"please-do"]
+    assert joined(x, 1, keepdims=True).numpy().tolist() == [[b"thisisa"], [b""], [b"pleasedo"]]
+    deep = tf.ragged.constant([[["a", "b", "c"], ["dd", "ee"]], [["f", "g"]], []])
+    assert joined(deep, 1, separator="|").to_list() == [[b"a|dd", b"b|ee", b"c"], [b"f", b"g"], []]
+    assert joined(deep, -1).to_list() == [[b"abc", b"ddee"], [b"fg"], []]
+    assert joined(deep, 0).to_list() == [[b"af", b"bg", b"c"], [b"dd", b"ee"]]
+    assert joined(deep, [1, 2]).numpy().tolist() == [b"abcddee", b"fg", b""]
+
+
+def test_texts_of_ngrams_must_be_text() -> None:
+    words = tf.constant(["a", "b", "c"])
+    assert tf.strings.ngrams(words, 2, "-", ("x", b"y"))[0].numpy() == b"x-a"
+    for options in ({"separator": 5}, {"pad_values": ("a", 3)}, {"pad_values": (None, "a")}):
+        with pytest.raises(TypeError, match="text"):
+            tf.strings.ngrams(words, 2, **options)
+
+
+@pytest.mark.parametrize(("length", "step"), [(64, 64), (64, 128), (128, 25), (256, 64)])
+def test_the_window_of_an_inverse_stft_is_finite_and_undoes_the_other(
+    length: int, step: int
+) -> None:
+    inverse = np.asarray(tf.signal.inverse_stft_window_fn(step)(length, tf.float32))
+    n = np.arange(length)
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * n / length)
+    assert np.isfinite(inverse).all()
+    gains = np.bincount(n % step, window * inverse, minlength=min(step, length))
+    covered = np.bincount(n % step, window, minlength=min(step, length)) > 0
+    np.testing.assert_allclose(gains[covered], 1, rtol=1e-4)
+    np.testing.assert_array_equal(gains[~covered], 0)

@@ -338,3 +338,98 @@ def test_colours_of_unknown_channels_have_three(op: Any) -> None:
     for channels in (2, 4, 0):
         with pytest.raises(tf.errors.InvalidArgumentError, match="3 channels"):
             f(np.zeros((2, 1, channels), np.float32))
+
+
+@pytest.mark.parametrize("sizes", [[None, None, 3], [2, None, 8, None], [None, 9, None, 3]])
+@pytest.mark.parametrize("fraction", [0.3, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_the_centre_of_pictures_of_unknown_size(
+    sizes: list[int | None], fraction: float, as_tensor: bool
+) -> None:
+    x = np.random.default_rng(1).uniform(size=(2, 9, 8, 3)[-len(sizes) :]).astype(np.float32)
+    expected = tf.image.central_crop(x, fraction)
+    spec = tf.TensorSpec(sizes)
+    if as_tensor:
+        number = tf.TensorSpec(())
+        traced = tf.function(tf.image.central_crop, input_signature=[spec, number])
+        found = traced(x, fraction)
+    else:
+        found = tf.function(lambda x: tf.image.central_crop(x, fraction), input_signature=[spec])(x)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rank", [3, None])
+def test_crops_and_frames_have_their_size_while_tracing(rank: int | None) -> None:
+    functions = [
+        lambda x: tf.image.crop_to_bounding_box(x, 1, 2, 5, 6),
+        lambda x: tf.image.pad_to_bounding_box(x, 1, 2, 15, 16),
+        lambda x: tf.image.resize_with_crop_or_pad(x, 5, 16),
+    ]
+    x = np.random.default_rng(1).uniform(size=(9, 9, 3)).astype(np.float32)
+    for function, size in zip(functions, [(5, 6), (15, 16), (5, 16)], strict=True):
+        spec = tf.TensorSpec(None if rank is None else [None, None, 3], tf.float32)
+        traced = tf.function(function, input_signature=[spec])
+        assert traced.get_concrete_function().structured_outputs.shape[:2] == size
+        np.testing.assert_array_equal(traced(x), function(x))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda image, x: image.crop_to_bounding_box(x, 2, 2, 4, 4),
+        lambda image, x: image.crop_to_bounding_box(x, -1, 2, 1, 1),
+        lambda image, x: image.crop_to_bounding_box(x, 0, 0, 0, 1),
+        lambda image, x: image.crop_to_bounding_box(x[0], 0, 0, 1, 1),
+        lambda image, x: image.crop_to_bounding_box(x[None, None], 0, 0, 1, 1),
+        lambda image, x: image.pad_to_bounding_box(x, 2, 2, 4, 4),
+        lambda image, x: image.pad_to_bounding_box(x, -1, 2, 9, 9),
+        lambda image, x: image.resize_with_crop_or_pad(x, 0, 4),
+        lambda image, x: image.resize_with_crop_or_pad(x[:0], 4, 4),
+        lambda image, x: image.central_crop(x[:, :0], 0.5),
+        lambda image, x: image.flip_left_right(x[0]),
+        lambda image, x: image.flip_up_down(x[:0]),
+        lambda image, x: image.random_flip_up_down(x[:0]),
+        lambda image, x: image.transpose(x[:0]),
+        lambda image, x: image.rot90(x[0], 2),
+    ],
+)
+def test_parts_that_are_not_inside_and_pictures_without_pixels_are_refused(call: Any) -> None:
+    with pytest.raises(ValueError, match="must "):
+        call(tf.image, np.zeros((4, 4, 1)))
+
+
+@pytest.mark.parametrize(("offset", "size"), [(6, 5), (-1, 5), (0, 10)])
+def test_a_part_outside_is_refused_when_the_function_runs(offset: int, size: int) -> None:
+    number = tf.TensorSpec((), tf.int32)
+    cropped = tf.function(
+        lambda x, at, size: tf.image.crop_to_bounding_box(x, at, 0, size, 6),
+        input_signature=[tf.TensorSpec([None, None, 3]), number, number],
+    )
+    assert cropped(np.zeros((9, 9, 3)), 4, 5).shape == [5, 6, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        cropped(np.zeros((9, 9, 3)), offset, size)
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 2), (3, 4, 5, 2)])
+@pytest.mark.parametrize("known", [False, True])
+def test_turns_can_be_counted_by_a_tensor(shape: tuple[int, ...], known: bool) -> None:
+    x = np.random.default_rng(1).uniform(size=shape).astype(np.float32)
+    specs = [tf.TensorSpec(shape if known else None), tf.TensorSpec((), tf.int32)]
+    turned = tf.function(tf.image.rot90, input_signature=specs)
+    for k in range(-3, 6):
+        expected = np.rot90(x, k, axes=(len(shape) - 3, len(shape) - 2))
+        np.testing.assert_array_equal(turned(x, k), expected)
+
+
+def test_pictures_of_unknown_rank() -> None:
+    x = np.random.default_rng(1).uniform(size=(3, 4, 5, 3)).astype(np.float32)
+    for function in (tf.image.transpose, tf.image.rgb_to_grayscale):
+        traced = tf.function(function, input_signature=[tf.TensorSpec(None)])
+        np.testing.assert_allclose(traced(x), function(x), rtol=1e-6)
+        np.testing.assert_allclose(traced(x[0]), function(x[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_boxes_that_are_not_finite_are_refused(bad: float) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not finite"):
+        tf.image.crop_and_resize(np.zeros((1, 4, 4, 1)), [[bad, 0, 1, 1]], [0], [2, 2])

@@ -235,3 +235,27 @@ def test_sums_between_axes_keep_what_is_not_finite() -> None:
     with np.errstate(invalid="ignore"):
         wanted = x.sum(axis=(1, 2, 4))
     np.testing.assert_array_equal(pinnace.reduce_sum(x, [1, 2, 4]).numpy(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide"),
+    [("int8", "float32"), ("uint16", "float32"), ("int32", "float64"), ("uint64", "float64"),
+     ("float16", "float16"), ("complex64", "complex64")],
+)  # fmt: skip
+def test_divide_no_nan_takes_every_kind_of_number(dtype: str, wide: str) -> None:
+    x, y = pinnace.constant([1, 2, 0], dtype), pinnace.constant([0, 4, 0], dtype)
+    found = pinnace.math.divide_no_nan(x, y)
+    assert found.dtype.name == wide
+    np.testing.assert_array_equal(found, [0, 0.5, 0])
+    np.testing.assert_array_equal(pinnace.math.divide_no_nan(1, y), [0, 0.25, 0])
+    np.testing.assert_array_equal(pinnace.math.divide_no_nan(x, 4), [0.25, 0.5, 0])
+
+
+@pytest.mark.parametrize("divide", ["truediv", "divide", "divide_no_nan"])
+def test_dtypes_that_cannot_be_divided(divide: str) -> None:
+    function = getattr(pinnace.math, divide)
+    for x, y in [("float32", "float64"), ("float32", "int32"), ("int8", "int32")]:
+        with pytest.raises(TypeError, match="same dtype"):
+            function(pinnace.ones([2], x), pinnace.ones([2], y))
+    with pytest.raises(TypeError, match="numbers"):
+        function(pinnace.constant([True]), pinnace.constant([True]))

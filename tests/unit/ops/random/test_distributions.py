@@ -33,6 +33,12 @@ def test_gamma_numbers_have_their_mean_and_variance(alpha: float) -> None:
     assert abs(drawn.var() - alpha / 4) < 5 * spread
 
 
+def test_poisson_of_a_mean_without_draws_is_what_tensorflow_draws() -> None:
+    for dtype in (tf.float32, tf.float64):  # TensorFlow does not return for NaN
+        drawn = tf.random.poisson([2], tf.constant([-1.0, -20.0, np.inf, np.nan], dtype), dtype)
+        np.testing.assert_array_equal(drawn, [[0, 0, np.inf, np.nan]] * 2)
+
+
 @pytest.mark.parametrize("rate", [0.1, 9.5, 10.5, 300.0])
 def test_poisson_numbers_have_their_mean_and_variance(rate: float) -> None:
     drawn = np.asarray(tf.random.stateless_poisson([COUNT], [3, 4], rate, tf.float64))
