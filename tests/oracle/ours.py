@@ -84,7 +84,7 @@ def traced(call: Call, told: list[Any]) -> ConcreteFunction:
         packed = [tuple(one(t) for t in x) if isinstance(x, tuple) else one(x) for x in tensors]
         return execute(op, *packed, **call.attrs)
 
-    return trace(function, specs, {}, call.op, names=[f"x{i}" for i in range(len(specs))])[0]
+    return trace(function, specs, {}, call.op, names=[(f"x{i}",) * 2 for i in range(len(specs))])[0]
 
 
 def graph_shapes(concrete: ConcreteFunction) -> list[Any]:

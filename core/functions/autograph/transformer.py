@@ -244,12 +244,7 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         node = _NamedErrors(as_nodes=True).visit(_Appends().visit(_Chains().visit(node)))
         kinds = {type(one) for one in ast.walk(node)}
         flows = not kinds.isdisjoint(_FLOWS)
-        if flows:
-            graphs = cfg.build(node)
-            node = qual_names.resolve(node)
-            node = activity.resolve(node, ctx, None)
-            node = reaching_definitions.resolve(node, ctx, graphs)
-            anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
+        node = _resolved(node, ctx) if flows else _marked(node)
         node = functions.transform(node, ctx)
         if flows:
             node = _Directives(ctx).visit(node)
@@ -268,9 +263,24 @@ class _Transpiler(transpiler.GenericTranspiler):  # type: ignore[misc]
         if flows or ast.IfExp in kinds:
             node = _Conditionals(ctx).visit(node)
         node = logical_expressions.transform(node, ctx)
-        if flows:  # else no variable is undefined
-            node = variables.transform(node, ctx)
-        return _NamedErrors(as_nodes=False).visit(node)
+        return _NamedErrors(as_nodes=False).visit(variables.transform(node, ctx))
+
+
+def _resolved(node: Any, ctx: Any) -> Any:
+    """The tree with the scope and the possible definitions of each name."""
+    graphs = cfg.build(node)
+    node = activity.resolve(qual_names.resolve(node), ctx, None)
+    node = reaching_definitions.resolve(node, ctx, graphs)
+    anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
+    return node
+
+
+def _marked(node: Any) -> Any:
+    """The tree with the mark of names that `variables` looks for: they are of the program."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            anno.setanno(one, anno.Static.ORIG_DEFINITIONS, ())
+    return node
 
 
 # Functions with none of these run from their first statement to their last.

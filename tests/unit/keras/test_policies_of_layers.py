@@ -1,4 +1,7 @@
-"""The output dtype of every layer is the compute dtype of its policy."""
+"""The output dtype of layers is the compute dtype of their policies.
+
+Encodings of categories are in the dtype of variables, as in Keras.
+"""
 
 import numpy as np
 import pytest
@@ -64,7 +67,6 @@ LAYERS = {
     "Permute": (lambda: layers.Permute((2, 1)), STEPS),
     "UpSampling2D": (layers.UpSampling2D, PICTURES),
     "ZeroPadding2D": (layers.ZeroPadding2D, PICTURES),
-    "CategoryEncoding": (lambda: layers.CategoryEncoding(9), NUMBERS),
     "Rescaling": (lambda: layers.Rescaling(2.0), PICTURES),
     "Resizing": (lambda: layers.Resizing(4, 4), PICTURES),
     "CenterCrop": (lambda: layers.CenterCrop(4, 4), PICTURES),

@@ -46,7 +46,7 @@ def traced(case: OpCase, xs: Inputs, attrs: dict[str, Any], *, known: bool) -> C
         tf.TensorSpec(t.shape if known else None, t.dtype, f"x{i}")
         for i, t in enumerate(flat(tensors))
     )
-    return trace(f, specs, {}, case.op, names=[f"x{i}" for i in range(len(specs))])[0]
+    return trace(f, specs, {}, case.op, names=[(f"x{i}",) * 2 for i in range(len(specs))])[0]
 
 
 def assert_same(found: tuple[np.ndarray, ...], wanted: tuple[np.ndarray, ...]) -> None:

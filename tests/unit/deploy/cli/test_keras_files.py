@@ -37,7 +37,7 @@ def model(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, list[li
 def test_it_is_shown_and_run(model: tuple[Path, list[list[float]]]) -> None:
     path, wanted = model
     told = json.loads(pinnace("show", path, "--json").out)
-    assert [one["name"] for one in told["signatures"]] == ["serving_default"]
+    assert [one["name"] for one in told["signatures"]] == ["serve", "serving_default"]
     assert str(path) in pinnace("show", path).out.splitlines()[0]
     answer = pinnace("run", path, "--inputs", f"{_input(told)}={json.dumps(X)}", "--json")
     # stdout has the result only; the conversion is reported on stderr
@@ -59,7 +59,7 @@ def test_it_becomes_a_saved_model_and_an_onnx_file(model: tuple[Path, list[list[
     folder = path.parent / "served" / "1"
     assert pinnace("edit", path, folder).code == 0
     assert find_versions(str(folder.parent)) == {1: folder}
-    (signature,) = tf.saved_model.load(folder).signatures.values()
+    signature = tf.saved_model.load(folder).signatures["serving_default"]
     given = signature(tf.constant(X))["output_0"].numpy()
     np.testing.assert_allclose(given, wanted, rtol=1e-6)
     onnx = pytest.importorskip("onnxruntime")

@@ -138,7 +138,7 @@ def test_the_commands_take_them(tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     assert "layers-model" in answer.out
     told = json.loads(pinnace("show", tmp_path / "layers", "--json").out)
-    assert [one["name"] for one in told["signatures"]] == ["serving_default"]
+    assert [one["name"] for one in told["signatures"]] == ["serve", "serving_default"]
     assert pinnace("run", tmp_path / "layers", "--random").code == 0
     assert pinnace("export", tmp_path / "layers", tmp_path / "graph", "--tfjs").code == 0
 
