@@ -125,26 +125,6 @@ class _Writer(CurveWriter):
         is_near = self.less(self._size(x), self.constant(special_functions.ERF32_END))
         return self.unless_nan(self.chosen(is_near, value, self.limited(x, -1.0, 1.0)), x)
 
-    def erfc(self, x: Any) -> Any:
-        """Like `mathematics.erfc`: within 16 ulp."""
-        builder = self.builder
-        one, two, most = (self.constant(number) for number in (1, 2, 10.2))
-        size = self._size(x)
-        size = self.chosen(self.less(size, most), size, most)
-        ahead, behind = builder.fadd(size, two), builder.fadd(builder.fadd(one, size), size)
-        part = builder.fdiv(one, builder.fmul(ahead, behind))
-        t = builder.fmul(builder.fsub(size, two), builder.fmul(behind, part))
-        p = self._series(t, tuple(special_functions.ERFCX32))
-        kind = ir.VectorType(_I32, self.lanes)
-        cut = builder.and_(self._bits(size), ir.Constant(kind, [-4096] * self.lanes))
-        coarse = builder.bitcast(cut, self.vector)
-        rest = builder.fmul(builder.fsub(coarse, size), builder.fadd(coarse, size))
-        series = self._series(rest, (1 / 24, 1 / 6, 0.5, 1.0, 1.0))
-        fall = builder.fmul(self.exp(builder.fmul(builder.fneg(coarse), coarse)), series)
-        tail = builder.fmul(builder.fmul(p, builder.fmul(ahead, part)), fall)
-        is_below = self.less(x, self.constant(0))
-        return self.unless_nan(self.chosen(is_below, builder.fsub(two, tail), tail), x)
-
     def done(self, name: str, given: Sequence[Any]) -> Any:
         """The result of an instruction on vectors, element by element."""
         found = {pair: both for both, pair in PAIRS.items()}.get(name)

@@ -54,3 +54,23 @@ def test_every_window_is_done_once(
         found = network(x)
     # Sums of 70 products of numbers around 5, in another order.
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("width", [7, 16, 23, 40])
+def test_every_number_of_windows_and_every_width_of_a_panel(width: int) -> None:
+    """Tiles for the remaining rows differ in height: all columns of a row must be in equal ones."""
+    random = np.random.default_rng(width)
+    first = random.standard_normal((1, 2, 9, width)).astype(np.float32)
+    last = random.standard_normal((1, 1, width, 3)).astype(np.float32)
+
+    @tf.function
+    def run(x: tf.Tensor) -> tf.Tensor:
+        return tf.nn.conv2d(tf.nn.relu(tf.nn.conv2d(x, first, 1, "SAME")), last, 1, "SAME")
+
+    for columns in range(1, 36):
+        x = random.standard_normal((1, 1, columns, 9)).astype(np.float32)
+        padded = np.pad(x, ((0, 0), (0, 0), (0, 1), (0, 0))).astype(np.float64)
+        sums = padded[:, :, :-1] @ first[0, 0] + padded[:, :, 1:] @ first[0, 1]
+        wanted = np.maximum(sums, 0) @ last[0, 0]
+        assert len(networks_of(*arrays_of(run, x))) == 1
+        np.testing.assert_allclose(run(tf.constant(x)), wanted, rtol=1e-4, atol=1e-4)
