@@ -38,6 +38,7 @@ _SOURCES = (
     "codegen/retargeting.py",
     "codegen/row_functions.py",
     "codegen/scaled_rows.py",
+    "codegen/softmax.py",
     "codegen/vectors.py",
     "codegen/winograd.py",
     "../ops/kernels/special_functions.py",

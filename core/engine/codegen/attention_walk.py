@@ -70,16 +70,7 @@ def softmax_scores(q, n, h, query, scores):
     else:
         for s in range(keys):
             scores[s] *= factor
-    largest = scores[0]
-    for s in range(keys):
-        largest = larger(largest, scores[s])
-    for s in range(keys):
-        scores[s] = exp(scores[s] - largest)
-    total = float32(0)
-    for s in range(keys):
-        total = plus(total, scores[s])
-    for s in range(keys):
-        scores[s] /= total
+    softmax(scores.ctypes.data, scores.ctypes.data, keys)
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})

@@ -12,9 +12,10 @@ import numpy as np
 from numba import float32, float64, int64, njit
 
 from pinnace.engine.codegen.function_numbers import BINARY, UNARY, WHOLE, WHOLE_DTYPES
-from pinnace.engine.codegen.mathematics import exp, larger, plus
+from pinnace.engine.codegen.mathematics import larger, plus
 from pinnace.engine.codegen.number_views import ints, longs
 from pinnace.engine.codegen.products import floats, truths
+from pinnace.engine.codegen.softmax import softmax
 
 _U, _B = {name: n for n, name in enumerate(UNARY)}, {name: n for n, name in enumerate(BINARY)}
 _ACOS, _ACOSH, _ASIN, _ASINH, _ATAN, _ATANH = (
@@ -97,19 +98,7 @@ def column_largest(source: Any, target: Any, blocks: Any, rows: Any, width: Any)
 def row_softmax(source: Any, source_row: Any, target: Any, rows: Any, width: Any) -> None:
     """The softmax of each row."""
     for r in range(rows):
-        numbers = floats(source + 4 * r * source_row, width)
-        made = floats(target + 4 * r * width, width)
-        top = numbers[0]
-        for c in range(width):
-            top = larger(top, numbers[c])
-        total = float32(0)
-        for c in range(width):
-            one = exp(numbers[c] - top)
-            made[c] = one
-            total = plus(total, one)
-        part = float32(1) / total
-        for c in range(width):
-            made[c] *= part
+        softmax(source + 4 * r * source_row, target + 4 * r * width, width)
 
 
 @njit  # type: ignore[misc,unused-ignore]

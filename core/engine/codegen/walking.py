@@ -102,24 +102,12 @@ def clear_border(q, piece, pieces):
 '''
 
 _ROWS = '''
-@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(nogil=True, error_model="numpy")
 def softmax_piece(q, piece):
     """A piece of a softmax: some rows of channels."""
-    whole_vectors()
     pieces, width, rows = q[PIECES], q[WIDTH], q[COLUMNS]
     for row in range(rows * piece // pieces, rows * (piece + 1) // pieces):
-        x = numbers(q[X] + 4 * row * width, width)
-        y = numbers(q[Y] + 4 * row * width, width)
-        largest = x[0]
-        for c in range(width):
-            largest = larger(largest, x[c])
-        total = float32(0)
-        for c in range(width):
-            y[c] = exp(x[c] - largest)
-        for c in range(width):
-            total = plus(total, y[c])
-        for c in range(width):
-            y[c] /= total
+        softmax(q[X] + 4 * row * width, q[Y] + 4 * row * width, width)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -251,6 +239,7 @@ from pinnace.engine.codegen.register_tiles import (
     eight_fetching, four, half, move, narrow, one, two, wide, wide_fetching,
 )
 from pinnace.engine.codegen.scaled_rows import scale_rows
+from pinnace.engine.codegen.softmax import softmax
 from pinnace.engine.codegen.vectors import PACKED, ROWS
 from pinnace.engine.codegen.winograd import multiply_places, transform_row
 
