@@ -62,6 +62,7 @@ TABLE: dict[str, str] = {
     "call_function": "pinnace.engine.build:call_function",
     "bind_function": "pinnace.engine.build:bind_function",
     "finish_loop": "pinnace.engine.build:finish_loop",
+    "run_alone": "pinnace.engine.build:run_alone",
     "find_kernel": "pinnace.engine.codegen.kernels:find_kernel",
     # autodiff: jacobians are loops.
     "jacobian": "pinnace.functions.jacobian:jacobian",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:  # the table again
     from pinnace.engine.build import call_function as call_function
     from pinnace.engine.build import finish_loop as finish_loop
     from pinnace.engine.build import plan_of as plan_of
+    from pinnace.engine.build import run_alone as run_alone
     from pinnace.engine.codegen.kernels import find_kernel as find_kernel
     from pinnace.engine.threads import limit_threads as limit_threads
     from pinnace.functions.jacobian import batch_jacobian as batch_jacobian

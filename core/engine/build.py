@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from pinnace.engine import single_steps
 from pinnace.engine import threads as threads  # reacts to `config.threading`
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Graph
+    from pinnace.ops.opdef import OpDef
     from pinnace.ops.running import RunContext
 
 _lock = threading.RLock()
@@ -65,6 +67,11 @@ def bind_function(
 ) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
     """See `RunContext.bind`."""
     return plan_of(function.graph).nested(context, values)
+
+
+def run_alone(op: OpDef, arrays: Sequence[Array], attrs: dict[str, Any]) -> Array | None:
+    """See `RunContext.alone`."""
+    return single_steps.run(op, arrays, attrs)
 
 
 def finish_loop(

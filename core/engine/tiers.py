@@ -11,6 +11,7 @@ All mutable state is here, under one lock; what calls run (plans, layouts, kerne
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,7 +30,7 @@ from pinnace.graph.graph import constant_of
 from pinnace.ops.kernels.blas import one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from pinnace.engine.checked_tiers import Checked
     from pinnace.engine.codegen.small_plans import SmallPlan
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pinnace.engine.plan import Plan
     from pinnace.engine.poisoned import Poisoned
     from pinnace.framework.tensor import Array
+    from pinnace.graph.graph import Value
     from pinnace.ops.running import RunContext
 
     # The form that a call runs in place of the plain plan.
@@ -51,6 +53,8 @@ _SPARE = 4
 _MOST_FIRST_BYTES, _MOST_SPARE_BYTES = 1 << 30, 1 << 28
 # Fewest and most steps of a plan that may become one table.
 _FEWEST, _MOST = 4, 256
+# Numbers of a value from which its step may be shared between threads.
+_LARGE = 1 << 14
 
 
 class Prepared:
@@ -155,9 +159,12 @@ class Tiers:
         self._candidates = candidates(plan)
         self.has_products = has_products(step.node for step in plan.steps)
         self._is_small = _is_small(plan)
+        self._may_share = _may_share(plan)
         self.has_failed = False
         self._is_searching = False
-        self.is_worthwhile = bool(self._candidates) or self.has_products or self._is_small
+        self.is_worthwhile = (
+            bool(self._candidates) or self.has_products or self._is_small or self._may_share
+        )
 
     @property
     def plan(self) -> Plan:
@@ -338,7 +345,8 @@ class Tiers:
 
         known, settled = sizes_for(self.plan, arrays)
         sizes = buffered(known, self._candidates, _SMALLEST)
-        if not sizes and not self.has_products and not self._is_small and not anyway:
+        is_worthwhile = self.has_products or self._is_small or anyway or bool(sizes)
+        if not is_worthwhile and not (self._may_share and _are_large(known)):
             return None
         for value, array in zip(self.plan.graph.inputs, arrays, strict=True):
             known[value] = array.shape
@@ -383,3 +391,16 @@ def _is_small(plan: Plan) -> bool:
     return _FEWEST <= len(plan.steps) <= _MOST and all(
         may_run_again(step.node) or step.node.op.runs == "loop" for step in plan.steps
     )
+
+
+def _may_share(plan: Plan) -> bool:
+    """Whether threads may share one of the steps: it is no view, and may be given large arrays."""
+    known = [value.shape for value in plan.graph.inputs if value.dtype is not dtypes.resource]
+    is_small = all(one.is_fully_defined() and (one.num_elements() or 0) < _LARGE for one in known)
+    return not is_small and any(
+        step.node.op.shared or step.node.op.fuse is not None for step in plan.steps
+    )
+
+
+def _are_large(known: Mapping[Value, tuple[int, ...]]) -> bool:
+    return any(math.prod(shape) >= _LARGE for shape in known.values())

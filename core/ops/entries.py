@@ -88,7 +88,7 @@ def _allowed(op: OpDef, arg: ArgDef) -> frozenset[Any]:
 
 
 def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
-    kernel: Any = op.kernel
+    kernel: Any = op.eager
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
     if not options:
         return kernel  # type: ignore[no-any-return]

@@ -31,6 +31,8 @@ _NDARRAY = np.ndarray
 # Numbers of a gradient from which an eager optimizer's step flushes denormals (ADR 24): it makes a
 # dozen passes over them, and setting the mode takes about 1 us.
 _LARGE_STEP = 1 << 8
+# Numbers of an array from which an op that can be shared between threads is.
+_SHARED = 1 << 14
 # Effects that must not happen twice; kernels with other effects may call the user's code.
 _ONCE = frozenset({"write", "random"})
 
@@ -117,7 +119,7 @@ def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
         array = x._array
         arrays.append(array if type(array) is _NDARRAY else np.asarray(array))
     try:
-        output = wrap(op.kernel(*arrays, **repeat.options))  # type: ignore[misc]
+        output = wrap(op.eager(*arrays, **repeat.options))
     except Exception:  # a warning turned into an error, or invalid values
         output = run_eagerly(op, arguments, repeat.attrs)[0]
     for tape in state.tapes:
@@ -294,7 +296,7 @@ def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
 
 def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
     """The flat outputs of the kernel."""
-    kernel = op.kernel
+    kernel = op.eager
     if kernel is None:
         raise UnimplementedError(
             f"{op.name} cannot run eagerly: it has a meaning only inside a graph"
@@ -314,6 +316,22 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
         kernel = denormals.flushing(kernel)
     result = call_kernel(op, kernel, arrays, options, inputs)
     return wrap_outputs(op, result, attrs)
+
+
+def eager_kernel(op: OpDef) -> Any:
+    """What eager calls of an op run: its kernel, if there is nothing faster for large arrays."""
+    kernel: Any = op.kernel
+    if kernel is None or not op.shared or not op.repeatable:
+        return kernel
+
+    def run(*arrays: Array, **options: Any) -> Any:
+        if arrays[0].size >= _SHARED:
+            found = _EAGER_CONTEXT.alone(op, arrays, options)
+            if found is not None:
+                return found
+        return kernel(*arrays, **options)
+
+    return run
 
 
 def call_kernel(

@@ -77,6 +77,15 @@ class GradientAbove:
 GRADIENT_ABOVE = GradientAbove()
 
 
+# Functions in `OpDef.fuse` that NumPy computes much more slowly than the engine's kernels.
+SLOW = frozenset({"erf", "erfc", "exp", "expm1", "log", "log1p", "sigmoid", "tanh"})
+
+
+def is_slow(expression: str) -> bool:
+    """Whether an expression calls one of `SLOW`, or chooses between two values."""
+    return " if " in expression or any(f"{name}(" in expression for name in SLOW)
+
+
 @dataclass(frozen=True, slots=True)
 class TypeSet:
     """The dtypes that a type attribute may have, and TensorFlow's default, if any."""
@@ -315,6 +324,8 @@ class OpDef:
         out: the kernel takes `out=`, an array to fill with its output, the first of several.
         fuse: a scalar expression in `{argument}`, `{attribute}` (a float one) and `T(constant)`; a
             list argument is written with what stands between its tensors, `{inputs: + }`.
+        shared: NumPy is slow on large arrays of float32, which the engine's kernels share between
+            threads; true of each op whose `fuse` calls a function of `SLOW`, or chooses.
         fuse_row: reduces a row of them to one number: the `max` or `sum` of all, and a scalar
             expression in that `{total}` and their number, `width`.
         alias: each output is the input of that place, and nothing else happens: plans leave it out,
@@ -365,6 +376,7 @@ class OpDef:
     elementwise: bool = False
     out: bool = False
     fuse: str | None = None
+    shared: bool = False
     fuse_row: tuple[Literal["max", "sum"], str] | None = None
     alias: bool = False
     forwards: bool = False
@@ -400,6 +412,8 @@ class OpDef:
     checked: set[object] = field(init=False)
     repeats: dict[object, Any] = field(init=False)
     repeatable: bool = field(init=False)
+    # What eager calls run: `kernel`, or what shares large arrays between threads.
+    eager: Any = field(init=False)
 
     def __post_init__(self) -> None:
         left, _, right = self.signature.partition("->")
@@ -415,9 +429,11 @@ class OpDef:
         asked, self.wants_ctx = _kernel_parameters(self.kernel)
         owned = {*self.attrs, *self.type_sets, *self.list_types, *self.number_attrs}
         self.kernel_attrs = tuple(name for name in asked if name in owned)
+        self.shared = self.shared or is_slow(self.fuse or "")
         self.checked = set()
         self.repeats = {}
         self.repeatable = self._is_repeatable()
+        self.eager = self.kernel
 
     def _is_repeatable(self) -> bool:
         """Whether an eager call depends only on dtypes, shapes and attributes.

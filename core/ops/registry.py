@@ -15,6 +15,7 @@ from pinnace.framework.late_modules import LateModules
 from pinnace.framework.shapes import Shape, broadcast_shapes
 from pinnace.ops import batch_rules
 from pinnace.ops.entries import make_entry
+from pinnace.ops.execute import eager_kernel
 from pinnace.ops.opdef import (
     GRADIENT_ABOVE,
     AttrDef,
@@ -79,6 +80,7 @@ def gradient_of(*ops: OpDef) -> Callable[[G], G]:
 def _put(op: OpDef, module: str) -> OpDef:
     if op.name in _ops:
         raise ValueError(f"op {op.name!r} is registered twice")
+    op.eager = eager_kernel(op)
     op.entry = make_entry(op)
     op.batch = op.batch or _batch_rule_by_element(op)
     op.family = module.removeprefix("pinnace.ops.").partition(".")[0]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pinnace.framework.tensor import Array
+    from pinnace.ops.opdef import OpDef
 
 
 class RunContext:
@@ -62,6 +63,19 @@ class RunContext:
             The loop variables, and whether the condition is known to be false for them.
         """
         return late.finish_loop(cond, body, values, self)
+
+    def alone(self, op: OpDef, arrays: Sequence[Array], attrs: dict[str, Any]) -> Array | None:
+        """The result of an eager op on large arrays by a step that threads share.
+
+        Args:
+            op: the op.
+            arrays: its inputs.
+            attrs: attributes of its kernel.
+
+        Returns:
+            None if there is no such step for these arrays.
+        """
+        return late.run_alone(op, arrays, attrs)
 
     def check(self) -> None:
         """Raise if the run was cancelled, with the reason if any; called by loops each time."""

@@ -30,6 +30,7 @@ _SOURCES = (
     "codegen/function_numbers.py",
     "codegen/intrinsics.py",
     "codegen/leaf_words.py",
+    "codegen/logarithms.py",
     "codegen/mathematics.py",
     "codegen/number_views.py",
     "codegen/objects.py",

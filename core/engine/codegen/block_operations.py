@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 from numba import types
 
-from pinnace.engine.codegen.activations import CurveWriter
 from pinnace.engine.codegen.block_programs import OPERATIONS, PAIRS, REDUCTIONS, TOTALS
 from pinnace.engine.codegen.intrinsics import generated
+from pinnace.engine.codegen.logarithms import LogWriter
 from pinnace.engine.codegen.mathematics import EXP_SERIES, LN2, LOG2_E
 from pinnace.engine.codegen.vectors import LANES, VectorWriter, integer
 from pinnace.ops.kernels import special_functions
@@ -31,11 +31,12 @@ _ROUND = 12582912.0
 # Vectors per loop iteration: for instructions bound by the cache, and for the others.
 _CHEAP, _COSTLY = 4, 2
 _IS_COSTLY = frozenset(
-    {"EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC", "EXP_OF_DIFFERENCE", "ROOT", "DIVIDE"}
+    {"EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC", "LOG", "LOG1P", "EXP_OF_DIFFERENCE"}
+    | {"ROOT", "DIVIDE"}
 )
 
 
-class _Writer(CurveWriter):
+class _Writer(LogWriter):
     """Generates vector code of an instruction."""
 
     def less(self, a: Any, b: Any) -> Any:
@@ -142,6 +143,8 @@ class _Writer(CurveWriter):
             "SIGMOID": self.sigmoid,
             "ERF": self.erf,
             "ERFC": self.erfc,
+            "LOG": self.log,
+            "LOG1P": self.log1p,
             "ADD": builder.fadd,
             "SUBTRACT": builder.fsub,
             "MULTIPLY": builder.fmul,

@@ -14,7 +14,10 @@ from __future__ import annotations
 # The operations, and the kinds of operands: v, a number per column; s, one for all columns of a
 # row. The first operation of a pair is applied to a and b, the second to its result and c; REVERSED
 # swaps the operands of the second.
-_UNARY = ("NEGATIVE", "ABSOLUTE", "ROOT", "EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC")
+_UNARY = (
+    *("NEGATIVE", "ABSOLUTE", "ROOT", "EXP", "EXPM1", "TANH", "SIGMOID", "ERF", "ERFC"),
+    *("LOG", "LOG1P"),
+)
 _FIRST = {
     "ADD": ("vv", "vs"),
     "MULTIPLY": ("vv", "vs"),

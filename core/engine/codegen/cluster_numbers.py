@@ -16,6 +16,7 @@ from pinnace.engine.codegen import block_programs as fields
 from pinnace.engine.codegen import forms
 from pinnace.framework import dtypes
 from pinnace.framework.parsing import parsed
+from pinnace.ops.opdef import SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ _CALLS = {
     "minimum": "SMALLER",
     "abs": "ABSOLUTE",
     "sqrt": "ROOT",
-    **{name: name.upper() for name in ("exp", "expm1", "tanh", "sigmoid", "erf", "erfc")},
+    **{name: name.upper() for name in SLOW},
 }
 _REDUCTIONS = {"sum": "ROW_SUM", "max": "ROW_LARGEST"}
 

@@ -36,8 +36,9 @@ _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
 _CHOICE = 6
 # Fewest elements of a row for a kernel.
 _SHORTEST = 8
-# Elements from which a single step is shared between threads.
-_LARGE = 1 << 19
+# Elements from which a single step is shared between threads, and from which a costly one is faster
+# than NumPy's in one.
+_LARGE, _LARGE_COSTLY = 1 << 19, 1 << 14
 
 
 @dataclass(eq=False)
@@ -336,19 +337,20 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         return False
     size = math.prod(cluster.shape)
     saved = -_ENTRY_US - _ARRAY_US * (len(cluster.inputs) + len(cluster.outputs))
-    whole = False
+    whole = is_slow = False
     for place in cluster.members:
         node = steps[place].node
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
         template = forms.template(node, chooses=True) or ""
-        costly = is_row or forms.is_costly(template)
+        is_slow = forms.is_costly(template)
+        costly = is_row or is_slow
         # NumPy needs several passes for it.
         passes = len(node.inputs) - 1 if node.op.sums else 1
         whole = whole or node.op.name == "Softmax" or " if " in template or passes > 1
         each = _ELEMENT_US * (8 if costly else _CHOICE if " if " in template else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + passes * size * each
     # A single step is one pass in either case, but a kernel's is shared by threads.
-    large = size >= _LARGE
+    large = size >= (_LARGE_COSTLY if is_slow else _LARGE)
     return (len(cluster.members) > 1 or whole or large) and saved > 1
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
+from pinnace.ops.opdef import SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 # Functions that a fused expression may call: `codegen.mathematics` has vectorised ones.
 _QUICK = frozenset({"T", "abs", "max", "min", "sqrt"})
-_COSTLY = frozenset({"erf", "erfc", "exp", "expm1", "sigmoid", "tanh"})
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
 
 
@@ -33,7 +33,7 @@ class _Several(tuple[str, ...]):
 
 def is_costly(form: str) -> bool:
     """Whether an expression is much slower than a sum or a product."""
-    return bool(set(_CALLS.findall(form)) & _COSTLY)
+    return bool(set(_CALLS.findall(form)) & SLOW)
 
 
 def operands(node: Node) -> tuple[Value, ...]:
@@ -76,7 +76,7 @@ def template(node: Node, *, chooses: bool = False) -> str | None:
         return None
     if node.attrs.get("data_format") == "NCHW":  # its bias is not on the last axis
         return None
-    return form if set(_CALLS.findall(form)) <= _QUICK | _COSTLY else None
+    return form if set(_CALLS.findall(form)) <= _QUICK | SLOW else None
 
 
 def written(node: Node, names: Sequence[str], form: str | None = None) -> str:

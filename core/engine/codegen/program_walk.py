@@ -60,6 +60,10 @@ def operate(what, to, x, y, count, width):
     + _branches("ERF", "ERFC")
     + """    elif what == OP_SIGMOID:
         activate(to, x, count, SIGMOID)
+    elif what == OP_LOG:
+        logarithm(to, x, count, 0)
+    elif what == OP_LOG1P:
+        logarithm(to, x, count, 1)
 """
     + _branches("ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE")
     + """    elif what == OP_DIVIDE_ONE:

@@ -23,7 +23,7 @@ _I32 = ir.IntType(32)
 class _SoftmaxWriter(CurveWriter):
     """Generates three loops over a row: its largest number, its exponentials, and their shares."""
 
-    def write(self, target: Any, source: Any, count: Any) -> None:
+    def write_softmax(self, target: Any, source: Any, count: Any) -> None:
         """Generate the body of `softmax`."""
         builder = self.builder
         to, given = self.number_pointer(target), self.number_pointer(source)
@@ -86,5 +86,5 @@ def softmax(builder: Any, source: Any, target: Any, count: Any) -> None:
         builder,
         "pinnace_softmax",
         given,
-        lambda inside, *own: _SoftmaxWriter(inside, LANES).write(*own),
+        lambda inside, *own: _SoftmaxWriter(inside, LANES).write_softmax(*own),
     )

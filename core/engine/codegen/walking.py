@@ -233,6 +233,7 @@ WALK = (
 from numba import carray
 from pinnace.engine.codegen.activations import activate
 from pinnace.engine.codegen.atomics import fetch_add, load, pause
+from pinnace.engine.codegen.logarithms import logarithm
 from pinnace.engine.codegen.mathematics import as_bits, as_bytes, as_integers, as_pointer
 from pinnace.engine.codegen.register_tiles import (
     EIGHT, EVEN, EVEN_FETCHING, HALF, HALF_ROWS, NARROW, PANEL, WIDE, across, clear, eight,

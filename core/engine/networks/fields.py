@@ -89,7 +89,7 @@ OUTSIDE = ("REFUSED", "NEAREST", "FILLED")
 # operand of those that end with `ONE` is a single number, that of `MULTIPLY_ROWS` one row.
 OPERATIONS = (
     "ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "LARGER", "SMALLER", "NEGATIVE", "ABSOLUTE",
-    "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME",
+    "ROOT", "EXP", "EXPM1", "TANH", "ERF", "ERFC", "SPREAD", "SIGMOID", "SAME", "LOG", "LOG1P",
     "ROW_SUM", "ROW_MEAN", "ROW_LARGEST", "SPREAD_ROWS",
     "ADD_ONE", "SUBTRACT_ONE", "MULTIPLY_ONE", "DIVIDE_ONE", "LARGER_ONE", "SMALLER_ONE",
     "MULTIPLY_ROWS",

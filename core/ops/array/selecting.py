@@ -60,7 +60,9 @@ def where(
         a, b, c = x._array, y._array, condition._array
         if a.dtype is b.dtype and c.dtype is _BOOL and a.dtype is not _OBJECT:
             try:
-                return finish(SELECT_V2, (condition, x, y), {"T": x.dtype}, np.where(c, a, b))
+                return finish(
+                    SELECT_V2, (condition, x, y), {"T": x.dtype}, SELECT_V2.eager(c, a, b)
+                )
             except ValueError:  # shapes do not broadcast: `execute` raises the error
                 pass
     return execute_one(SELECT_V2, condition, x, y, name=name)

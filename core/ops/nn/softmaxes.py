@@ -101,6 +101,7 @@ SOFTMAX: OpDef = define(
     kernel=_softmax_kernel,
     gradient=_softmax_gradient,
     fresh=True,
+    shared=True,
     batch=batch_rules.AS_IT_IS,
     flops=flops.each(flops.SOFTMAX),
 )

@@ -44,6 +44,8 @@ EXACT: dict[str, tuple[Callable[..., Any], int]] = {
     "SIGMOID": (special.expit, 4),
     "ERF": (special.erf, 8),
     "ERFC": (special.erfc, 16),
+    "LOG": (np.log, 2),
+    "LOG1P": (np.log1p, 3),
     "ADD": (np.add, 1),
     "SUBTRACT": (np.subtract, 1),
     "MULTIPLY": (np.multiply, 1),
