@@ -26,6 +26,7 @@ _MODULES = {
     "forests": ("forest",),
     "number_lists": ("number lists",),
     "offered": ("pieces",),
+    "pictures": ("resized_linearly", "resampled", "colours"),
     "segments": ("add_rows",),
     "sliding": ("multiply", "convolve", "depthwise", "correlate", "correlate_channels"),
     "statement_text": ("statements",),

@@ -14,6 +14,8 @@ from pinnace.framework.tensor import Tensor
 from pinnace.ops.array import casting, indicators, joining, permutations, reshaping, shapes
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import pixels
+from pinnace.ops.kernels import pictures
+from pinnace.ops.kernels.row_sums import sum_rows
 from pinnace.ops.math import (
     arithmetic,
     division,
@@ -129,7 +131,6 @@ def _infer_colours(call: InferCall) -> Shape:
 
 def _hsv(x: Array) -> tuple[Array, Array, Array]:
     """Hue, saturation, value of [..., 3], computed in its dtype."""
-    _check_channels(x)
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     value = x.max(-1)
     spread = value - x.min(-1)
@@ -170,7 +171,12 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _rgb_to_hsv_kernel(images: Array) -> Array:
-    return np.stack(_hsv(_wide(images)), -1).astype(images.dtype)
+    wide = _wide(images)
+    _check_channels(wide)
+    found = pictures.coloured(wide, pictures.TO_HSV)
+    if found is None:
+        found = np.stack(_hsv(wide), -1)
+    return found.astype(images.dtype, copy=False)
 
 
 def _rgb_to_hsv_gradient(call: OpCall, dy: Tensor) -> tuple[Tensor]:
@@ -229,7 +235,10 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 def _hsv_to_rgb_kernel(images: Array) -> Array:
     x = _wide(images)
     _check_channels(x)
-    return _rgb(x[..., 0], x[..., 1], x[..., 2]).astype(images.dtype)
+    found = pictures.coloured(x, pictures.TO_RGB)
+    if found is None:
+        found = _rgb(x[..., 0], x[..., 1], x[..., 2])
+    return found.astype(images.dtype, copy=False)
 
 
 HSV_TO_RGB = define(
@@ -260,8 +269,18 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
 def _contrast_kernel(images: Array, contrast_factor: Array) -> Array:
     x = _wide(images)
-    mean = x.mean((-3, -2), keepdims=True, dtype=np.float64).astype(x.dtype)
-    return ((x - mean) * contrast_factor + mean).astype(images.dtype)  # type: ignore[no-any-return]
+    if not x.size:
+        return images
+    height, width, channels = x.shape[-3:]
+    blocks = x.reshape(-1, height * width, channels)
+    totals = [sum_rows(np.ascontiguousarray(one, np.float64)) for one in blocks]
+    mean = (np.asarray(totals) / (height * width)).astype(x.dtype)
+    # One row of the mean for each image: NumPy starts a loop for each pixel's channels.
+    row = np.tile(mean, width)[:, None]
+    y = x.reshape(-1, height, width * channels) - row
+    y *= contrast_factor
+    y += row
+    return y.reshape(x.shape).astype(images.dtype, copy=False)  # type: ignore[no-any-return]
 
 
 ADJUST_CONTRAST_V2 = define(
@@ -296,8 +315,13 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 
 def _hue_kernel(images: Array, delta: Array) -> Array:
-    hue, saturation, value = _hsv(_wide(images))
-    return _rgb(np.mod(hue + delta, 1), saturation, value).astype(images.dtype)
+    wide = _wide(images)
+    _check_channels(wide)
+    found = pictures.coloured(wide, pictures.HUE, float(delta))
+    if found is None:
+        hue, saturation, value = _hsv(wide)
+        found = _rgb(np.mod(hue + delta, 1), saturation, value)
+    return found.astype(images.dtype, copy=False)
 
 
 ADJUST_HUE = define(
@@ -329,8 +353,13 @@ def adjust_saturation(
 
 
 def _saturation_kernel(images: Array, scale: Array) -> Array:
-    hue, saturation, value = _hsv(_wide(images))
-    return _rgb(hue, np.clip(saturation * scale, 0, 1), value).astype(images.dtype)
+    wide = _wide(images)
+    _check_channels(wide)
+    found = pictures.coloured(wide, pictures.SATURATION, float(scale))
+    if found is None:
+        hue, saturation, value = _hsv(wide)
+        found = _rgb(hue, np.clip(saturation * scale, 0, 1), value)
+    return found.astype(images.dtype, copy=False)
 
 
 ADJUST_SATURATION = define(

@@ -21,6 +21,7 @@ from pinnace.ops.array import (
     slicing,
 )
 from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.kernels import pictures
 from pinnace.ops.math import arithmetic, comparison, division, logic, ranges
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, attr
 from pinnace.ops.registry import define
@@ -150,12 +151,29 @@ def _crop_kernel(
 
     if method == "nearest":
         out = points(s.near_y, s.near_x)
+    elif (found := _linear_crops(image, s, box_ind)) is not None:
+        out = found
     else:
         upper, lower = points(s.top, s.left), points(s.bottom, s.left)
         upper = upper + (points(s.top, s.right) - upper) * s.part_x
         lower = lower + (points(s.bottom, s.right) - lower) * s.part_x
         out = upper + (lower - upper) * s.part_y
+    if s.inside.all():
+        return out
     return np.where(s.inside, out, np.float32(extrapolation_value))
+
+
+def _linear_crops(image: Array, s: _Samples, box_ind: Array) -> Array | None:
+    """The crops by compiled code, one at a time; None if NumPy must make them."""
+    found = []
+    for n, index in enumerate(box_ind.tolist()):
+        rows = s.top[n], s.bottom[n], s.part_y[n].reshape(-1)
+        columns = s.left[n], s.right[n], s.part_x[n].reshape(-1)
+        one = pictures.resized_linearly(image[index : index + 1], rows, columns)
+        if one is None:
+            return None
+        found.append(one)
+    return np.concatenate(found) if found else None
 
 
 def _infer_crop(call: InferCall) -> Shape:

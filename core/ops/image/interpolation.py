@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.framework.tensor import Array
+from pinnace.ops.kernels import pictures
 
 Weights = npt.NDArray[np.float32]
+# The sizes of a data set's images are few, but not one.
+_kept = functools.lru_cache(maxsize=64)
 # TensorFlow tabulates the cubic's coefficients with this many steps between two pixels.
 _STEPS = 1024
 
@@ -47,6 +50,7 @@ def nearest_places(
     return np.asarray(np.clip(whole.astype(np.intp), 0, max(size - 1, 0)), np.intp)
 
 
+@_kept
 def linear_places(
     size: int, new_size: int, align_corners: bool, half_pixel_centers: bool
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
@@ -58,6 +62,7 @@ def linear_places(
     return low, high, where - below
 
 
+@_kept
 def linear_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
     """[new_size, size]: the weights of linear interpolation."""
     low, high, part = linear_places(size, new_size, align, half)
@@ -90,6 +95,7 @@ def cubic_tables(half: bool) -> tuple[Weights, Weights]:
     return _cubic_table(-0.5 if half else -0.75)
 
 
+@_kept
 def cubic_weights(size: int, new_size: int, align: bool, half: bool) -> Weights:
     """[new_size, size]: the weights of bicubic interpolation.
 
@@ -116,6 +122,7 @@ def _normalised(weights: Weights) -> Weights:
     return np.where(usable, weights / np.where(usable, total, 1), weights).astype(np.float32)
 
 
+@_kept
 def area_weights(size: int, new_size: int, align: bool) -> Weights:
     """[new_size, size]: the share of each old pixel in the interval covered by a new one."""
     scale = scale_of(size, new_size, align)
@@ -179,6 +186,7 @@ KERNELS: dict[str, tuple[float, Callable[[Array], Array]]] = {
 }
 
 
+@_kept
 def kernel_weights(
     size: int, new_size: int, scale: float, translation: float, kernel: str, antialias: bool
 ) -> Weights:
@@ -198,6 +206,9 @@ def kernel_weights(
 
 def resized(images: Array, rows: Weights, columns: Weights) -> Array:
     """[batch, height, width, channels], by one weight matrix per axis, in the dtype of `images`."""
+    found = pictures.resampled(images, rows, columns)
+    if found is not None:
+        return found
     kind: Any = images.dtype
     batch, height, width, channels = images.shape
     wide = images.reshape(batch, height, width * channels)

@@ -14,6 +14,7 @@ from pinnace.ops.array import broadcasting, casting, reshaping, shapes
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.image import interpolation
+from pinnace.ops.kernels import pictures
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import arithmetic, rounding
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, Gradient, InferCall, Kernel, OpCall, OpDef, attr
@@ -204,15 +205,17 @@ def _bilinear_kernel(
 ) -> Array:
     height, width = _sizes("ResizeBilinear", images, size)
     x = images.astype(np.float32, copy=False)
+    options = (align_corners, half_pixel_centers)
+    columns = interpolation.linear_places(x.shape[2], width, *options)
+    rows = interpolation.linear_places(x.shape[1], height, *options)
+    y = pictures.resized_linearly(x, rows, columns)
+    if y is not None:
+        return y
     # Differences as in TensorFlow, not matrix products: uniform regions stay uniform.
-    low, high, part = interpolation.linear_places(
-        x.shape[2], width, align_corners, half_pixel_centers
-    )
+    low, high, part = columns
     left = x[:, :, low]
     x = left + (x[:, :, high] - left) * part[:, None]
-    low, high, part = interpolation.linear_places(
-        x.shape[1], height, align_corners, half_pixel_centers
-    )
+    low, high, part = rows
     top = x[:, low]
     return np.asarray(top + (x[:, high] - top) * part[:, None, None])
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pinnace.ops.kernels import compiled, image_shares
+from pinnace.ops.kernels.row_sums import is_short, reduce_rows, reduce_short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,24 +61,26 @@ def reduce(ufunc: np.ufunc, x: Array, axes: Sequence[int], keep: bool) -> Array:
     Returns:
         [...] without these axes, dtype of x. A NaN counts as both extremes.
     """
-    lines = _lines_of(x, tuple(axes))
+    if is_short(x, axes):
+        return reduce_short(ufunc, x, keep)
+    lines = lines_of(x.shape, tuple(axes)) if x.size >= _FEWEST and x.flags.c_contiguous else None
     if lines is None:
         return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
-    kernel = compiled.made("extremes")
-    if kernel is None:
-        return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
     outside, along, inside = lines
-    y, numbers = np.empty(outside * inside, np.float32), x.reshape(-1)
-    given = (along * inside, inside, int(ufunc is np.maximum), numbers, y)
-    image_shares.share_calls(kernel, outside, x.size, given)
+    kernel = compiled.made("extremes") if inside >= SHORTEST and _is_readable(x) else None
+    if kernel is not None:
+        y, numbers = np.empty(outside * inside, np.float32), x.reshape(-1)
+        given = (along * inside, inside, int(ufunc is np.maximum), numbers, y)
+        image_shares.share_calls(kernel, outside, x.size, given)
+    elif 1 < inside < SHORTEST and along >= _FEWEST:
+        y = np.stack([reduce_rows(ufunc, block) for block in x.reshape(lines)])
+    else:
+        return ufunc.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
     if keep:
         return y.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)])
     return y.reshape([size for axis, size in enumerate(x.shape) if axis not in axes])
 
 
-def _lines_of(x: Array, axes: tuple[int, ...]) -> Lines | None:
-    """The layout in which compiled code reads an array; None if NumPy is as fast."""
-    if x.dtype != np.float32 or x.size < _FEWEST or not image_shares.readable(x):
-        return None
-    lines = lines_of(x.shape, axes)
-    return None if lines is None or lines.inside < SHORTEST else lines
+def _is_readable(x: Array) -> bool:
+    """Whether compiled code can read an array."""
+    return x.dtype == np.float32 and image_shares.readable(x)

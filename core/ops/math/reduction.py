@@ -26,7 +26,13 @@ from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import extremes
 from pinnace.ops.kernels.precision import computed_in
-from pinnace.ops.kernels.row_sums import FEW_ROWS, ones, sum_rows
+from pinnace.ops.kernels.row_sums import (
+    FEW_ROWS,
+    is_short,
+    ones,
+    reduce_short,
+    sum_rows,
+)
 from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpCall, OpDef
 from pinnace.ops.registry import gradient_of, reduction, register
@@ -234,8 +240,8 @@ def _reduced(
     return execute_one(op, tensor, axes_of(tensor, axis), keep_dims=bool(keepdims), name=name)
 
 
-# The longest row that NumPy adds sequentially, and the smallest array for which that is slow.
-_SHORT, _LONG = 7, 1 << 12
+# The smallest array for which NumPy's loops over short rows are slow.
+_LONG = 1 << 12
 
 
 @functools.lru_cache(maxsize=256)
@@ -304,14 +310,8 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
 
 def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
     if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f":
-        count = x.shape[-1]
-        if tuple(axes) == (x.ndim - 1,) and 1 < count <= _SHORT:
-            # NumPy starts a loop per row; one pass per column is faster, and adds in the same
-            # order.
-            total = np.add(x[..., 0], x[..., 1])
-            for place in range(2, count):
-                total += x[..., place]
-            return total[..., None] if keep else total
+        if is_short(x, axes):
+            return reduce_short(np.add, x, keep)
         sides = _sides(x.shape, tuple(sorted(axes))) if len(axes) else None
         if sides is not None and x.flags.c_contiguous:
             return _sum_between(x, sides, axes, keep)
@@ -324,8 +324,8 @@ def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
     return found
 
 
-# BLAS sums this many rows or more, up to FEW_ROWS, of at most this many elements: NumPy would start
-# a loop per row.
+# This many rows or more, of at most this many elements, are not left to NumPy, which would start a
+# loop per row.
 _MIDDLE, _MOST_NUMBERS = 16, 512
 
 
@@ -344,14 +344,19 @@ def _sides(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int
         return None
     before, rows = math.prod(shape[:first]), math.prod(shape[first:after])
     numbers, last = math.prod(shape[after:kept]), math.prod(shape[kept:])
-    fits = _MIDDLE <= rows <= FEW_ROWS and 0 < numbers * last <= _MOST_NUMBERS
+    fits = rows >= _MIDDLE and 0 < numbers * last <= _MOST_NUMBERS
     return (before, rows, numbers, last) if fits else None
 
 
 def _sum_between(x: Array, sides: tuple[int, int, int, int], axes: Any, keep: Any) -> Array:
     """`_sum` over middle axes, and optionally over the last ones; see `_sides`."""
     before, rows, numbers, last = sides
-    total: Array = np.matmul(ones(rows, x.dtype)[None], x.reshape(before, rows, numbers * last))
+    blocks = x.reshape(before, rows, numbers * last)
+    total: Array
+    if rows <= FEW_ROWS:
+        total = np.matmul(ones(rows, x.dtype)[None], blocks)
+    else:
+        total = np.stack([sum_rows(block) for block in blocks])
     if last > 1:
         total = np.add.reduce(total.reshape(before, numbers, last), axis=-1)
     shape = (
@@ -381,6 +386,8 @@ def _mean(x: Array, axes: Any, keep: Any) -> Array:
 
 def _product(x: Array, axes: Any, keep: Any) -> Array:
     wide = computed_in(x.dtype)
+    if wide == x.dtype and is_short(x, axes):
+        return reduce_short(np.multiply, x, keep)
     product: Array = np.multiply.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     return product if wide == x.dtype else product.astype(x.dtype)
 
@@ -408,10 +415,14 @@ def _largest(x: Array) -> object:
 
 
 def _all(x: Array, axes: Any, keep: Any) -> Array:
+    if is_short(x, axes):
+        return reduce_short(np.logical_and, x, keep)
     return np.logical_and.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
 
 
 def _any(x: Array, axes: Any, keep: Any) -> Array:
+    if is_short(x, axes):
+        return reduce_short(np.logical_or, x, keep)
     return np.logical_or.reduce(x, axis=axes, keepdims=keep)  # type: ignore[no-any-return]
 
 
