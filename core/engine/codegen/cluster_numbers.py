@@ -16,6 +16,7 @@ from pinnace.engine.codegen import block_programs as fields
 from pinnace.engine.codegen import forms
 from pinnace.framework import dtypes
 from pinnace.framework.parsing import parsed
+from pinnace.ops.nn.softmaxes import LOG_SOFTMAX
 from pinnace.ops.opdef import SLOW
 
 if TYPE_CHECKING:
@@ -216,8 +217,8 @@ class Reader(Numbers):
                 continue
             operands = [of[value] for value in forms.operands(node)]
             repeats = forms.repeats(node) and sizes[node.outputs[0]] == cluster.shape
-            if node.op.name == "Softmax":
-                made = self._softmax(operands[0])
+            if node.op in forms.SOFTMAXES:
+                made = self._softmax(operands[0], node.op is LOG_SOFTMAX)
             elif node.op.fuse_row is not None:
                 kind, written = node.op.fuse_row
                 total = self._add(_REDUCTIONS[kind], operands)
@@ -248,8 +249,11 @@ class Reader(Numbers):
         item.shared = cluster.repetition(value, sizes) if kind == "shared" else (1, 1)
         return item
 
-    def _softmax(self, x: Item) -> Item:
+    def _softmax(self, x: Item, is_logarithm: bool) -> Item:
         top = self._add("ROW_LARGEST", [x])
-        power = self._add("EXP", [self._add("SUBTRACT", [x, top])])
+        less = self._add("SUBTRACT", [x, top])
+        power = self._add("EXP", [less])
+        if is_logarithm:
+            return self._add("SUBTRACT", [less, self._add("LOG", [self._add("ROW_SUM", [power])])])
         part = self._add("DIVIDE", [self._number(1.0), self._add("ROW_SUM", [power])])
         return self._add("MULTIPLY", [power, part])

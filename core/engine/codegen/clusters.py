@@ -346,7 +346,7 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         costly = is_row or is_slow
         # NumPy needs several passes for it.
         passes = len(node.inputs) - 1 if node.op.sums else 1
-        whole = whole or node.op.name == "Softmax" or " if " in template or passes > 1
+        whole = whole or node.op in forms.SOFTMAXES or " if " in template or passes > 1
         each = _ELEMENT_US * (8 if costly else _CHOICE if " if " in template else 1)
         saved += (_COSTLY_CALL_US if costly else _CALL_US) + passes * size * each
     # A single step is one pass in either case, but a kernel's is shared by threads.

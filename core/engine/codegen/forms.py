@@ -10,6 +10,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
+from pinnace.ops.nn.softmaxes import LOG_SOFTMAX, SOFTMAX
 from pinnace.ops.opdef import SLOW
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # Functions that a fused expression may call: `codegen.mathematics` has vectorised ones.
 _QUICK = frozenset({"T", "abs", "max", "min", "sqrt"})
+SOFTMAXES = frozenset({SOFTMAX, LOG_SOFTMAX})
 _CALLS = re.compile(r"([a-z_A-Z]\w*)\(")
 
 
@@ -113,7 +115,7 @@ def reduced_axes(node: Node, shape: Sequence[int]) -> int | None:
     if not is_float(node) or not shape:
         return None
     rank = len(shape)
-    if node.op.name == "Softmax":
+    if node.op in SOFTMAXES:
         return rank - 1
     if node.op.fuse_row is None or not node.attrs.get("keep_dims"):
         return None

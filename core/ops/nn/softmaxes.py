@@ -138,6 +138,7 @@ LOG_SOFTMAX: OpDef = define(
     infer=_infer,
     kernel=_log_softmax_kernel,
     gradient=_log_softmax_gradient,
+    shared=True,
     batch=batch_rules.AS_IT_IS,
     flops=flops.each(flops.SOFTMAX),
 )

@@ -37,10 +37,9 @@ def _machine_code() -> None:
 def both(make: Callable[[], Any]) -> tuple[Any, Any]:
     """The result by machine code, and by NumPy."""
     found = make().numpy()
-    config.settings.tier = "plan"
-    wanted = make().numpy()
-    config.settings.tier = "auto"
-    return found, wanted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config.settings, "tier", "plan")
+        return found, make().numpy()
 
 
 def drawn(shape: tuple[int, ...], kind: str = "float32") -> Any:
