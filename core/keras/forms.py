@@ -124,6 +124,13 @@ def convert_unless_ragged(x: Any) -> Any:
     return x if is_composite(x) and is_ragged(x.spec) else convert_to_tensor(x)
 
 
+def flat_where_ragged(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    """Their values without rows if both are ragged; else both as they are."""
+    if all(is_composite(x) and is_ragged(x.spec) for x in (y_true, y_pred)):
+        return y_true.flat_values, y_pred.flat_values
+    return y_true, y_pred
+
+
 def samples_of(x: Any) -> Any:
     """The number of samples of a batch in any form, a scalar tensor."""
     if is_composite(x):

@@ -573,9 +573,16 @@ class Layer(Module):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self._weight_store.train(bool(value))
-        for layer in self.layers_inside:
-            layer.trainable = value
+        store = self._weight_store
+        if store.changing:
+            return
+        store.changing = True
+        try:
+            store.train(bool(value))
+            for layer in self.layers_inside:
+                layer.trainable = value
+        finally:
+            store.changing = False
 
     def count_params(self) -> int:
         """The number of numbers in `weights`.
@@ -844,7 +851,7 @@ class Layer(Module):
             Keras: packages number layers by this order in their files. What a layer has stands
             right behind it, the last first; operations are no layers.
         """
-        found: dict[int, Layer] = {}
+        found: dict[int, Layer] = {id(self): self}  # which may be inside itself
         waiting = deque(self.layers_inside)
         while waiting:
             layer = waiting.popleft()
@@ -853,7 +860,7 @@ class Layer(Module):
             found[id(layer)] = layer
             if recursive:
                 waiting.extendleft(layer.layers_inside)
-        return [self, *found.values()] if include_self else list(found.values())
+        return list(found.values())[0 if include_self else 1 :]
 
     def _described(self) -> str:
         return f"{type(self).__name__} {self._name!r}"

@@ -40,6 +40,7 @@ class WeightStore(LayerPart):
         # Id of a variable -> its name as a child until it is assigned to an attribute.
         self._unassigned: dict[int, str] = {}
         self.trainable = True
+        self.changing = False  # while `Layer.trainable` is being set: a layer may hold itself
         self.regularized: list[tuple[Variable, Callable[..., Tensor]]] = []
         # An object shared by all variables that `add` made, and their number.
         self._made, self._made_count = object(), 0
@@ -171,11 +172,18 @@ class WeightStore(LayerPart):
         return list(found.values())
 
     def _collect(
-        self, found: dict[int, Variable], wanted: Callable[[Variable, bool], bool], active: bool
+        self,
+        found: dict[int, Variable],
+        wanted: Callable[[Variable, bool], bool],
+        active: bool,
+        seen: set[tuple[int, bool]],
     ) -> None:
         """Own trainable variables, own others, seed states, then the same for each inner layer."""
         # Read from the layer, since a subclass may set it in its body.
         active = active and bool(self._owner.trainable)
+        if (id(self), active) in seen:  # a layer may be held twice, or hold itself
+            return
+        seen.add((id(self), active))
         later: list[WeightStore] = []
         others: list[Variable] = []
         child: Any
@@ -193,7 +201,7 @@ class WeightStore(LayerPart):
             if wanted(variable, active):
                 found.setdefault(id(variable), variable)
         for store in later:
-            store._collect(found, wanted, active)
+            store._collect(found, wanted, active, seen)
 
     def gathered(self, wanted: Callable[[Variable, bool], bool]) -> list[Variable]:
         """The variables of the layer and those in it that `wanted(variable, active)` takes.
@@ -201,7 +209,7 @@ class WeightStore(LayerPart):
         `active` says whether the layer of the variable, and all around it, are trained.
         """
         found: dict[int, Variable] = {}
-        self._collect(found, wanted, True)
+        self._collect(found, wanted, True, set())
         return list(found.values())
 
     # Values.

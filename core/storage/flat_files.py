@@ -104,8 +104,13 @@ def parts(
         footer: how many to leave out at the end.
 
     Raises:
-        InvalidArgumentError: the bytes between them are not a whole number of records.
+        InvalidArgumentError: the bytes between them are not a whole number of records; before the
+            first record unless the file is compressed, as in TensorFlow.
     """
+    if isinstance(file, io.BufferedReader) and file.seekable():  # so it is not compressed
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        _check_rest(who, name, length, size - header - footer)
     if len(file.read(header)) < header:
         raise InvalidArgumentError(f"{who}: {name} is shorter than its header")
     step = max(1, CHUNK // length) * length
@@ -120,8 +125,12 @@ def parts(
             held = held[whole:]
         if not piece:
             break
-    if len(held) != footer:
+    _check_rest(who, name, length, len(held) - footer)
+
+
+def _check_rest(who: str, name: str, length: int, rest: int) -> None:
+    if rest < 0 or rest % length:
         raise InvalidArgumentError(
             f"{who}: {name} must hold whole records of {length} bytes between header and "
-            f"footer, {len(held) - footer} bytes are left over"
+            f"footer, {rest if rest < 0 else rest % length} bytes are left over"
         )

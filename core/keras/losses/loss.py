@@ -224,9 +224,8 @@ def reduce_weighted_values(
     if reduction == "sum":
         return total
     if reduction == "mean_with_sample_weight" and weights is not None:
-        # Every element is weighted, also with broadcast weights.
-        counted = arithmetic.multiply(weights, arithmetic.multiply(values, 0.0) + 1.0)
-        total = division.divide_no_nan(total, reduction_of_all(counted))
+        # Keras: each weight counts once, for however many values it stands.
+        total = division.divide_no_nan(total, reduction_of_all(weights))
         shared: Tensor = replicas.shared(total)
         return shared
     count = values.shape.num_elements()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.forms import convert_unless_ragged
 from pinnace.keras.losses.loss import LossFunctionWrapper
 from pinnace.ops.array import casting
 from pinnace.ops.math import reduction as reductions
@@ -22,8 +22,8 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
         y_pred: predicted shares, of y_true's shape.
         axis: the axes summed over; all axes, the batch among them, if None.
     """
-    y_pred = convert_to_tensor(y_pred)
-    y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
+    y_pred = convert_unless_ragged(y_pred)
+    y_true = casting.cast(convert_unless_ragged(y_true), y_pred.dtype)
     both = reductions.reduce_sum(y_true * y_pred, axis)
     sums = reductions.reduce_sum(y_true, axis) + reductions.reduce_sum(y_pred, axis)
     return 1.0 - 2.0 * both / (sums + epsilon())
@@ -44,8 +44,8 @@ def tversky(
     Source:
         Keras `tversky`, whose documentation swaps the two.
     """
-    y_pred = convert_to_tensor(y_pred)
-    y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
+    y_pred = convert_unless_ragged(y_pred)
+    y_true = casting.cast(convert_unless_ragged(y_true), y_pred.dtype)
     both = reductions.reduce_sum(y_true * y_pred, axis)
     missed = reductions.reduce_sum((1.0 - y_pred) * y_true, axis)
     wrong = reductions.reduce_sum(y_pred * (1.0 - y_true), axis)

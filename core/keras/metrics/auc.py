@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.forms import flat_where_ragged
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.confusion import Counts, are_even
 from pinnace.keras.metrics.metric import Metric
@@ -113,6 +114,8 @@ class AUC(Counts):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Update the counts with a batch."""
+        if not self.multi_label:
+            y_true, y_pred = flat_where_ragged(y_true, y_pred)
         if self.from_logits:
             y_pred = exponents.sigmoid(self._number(y_pred))
         weights = self.label_weights

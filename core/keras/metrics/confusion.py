@@ -9,6 +9,7 @@ import numpy as np
 
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.forms import flat_where_ragged
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, indicators, reshaping, shapes, sorting
@@ -69,6 +70,7 @@ class Counts(Metric):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Update the counts with a batch."""
+        y_true, y_pred = flat_where_ragged(y_true, y_pred)
         y_true, y_pred = self._number(y_true), self._number(y_pred)
         y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
         y_pred = self._considered(y_pred)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras.dtype_policy import epsilon
+from pinnace.keras.forms import convert_unless_ragged
 from pinnace.keras.losses.loss import squeeze_or_expand_to_same_rank
 from pinnace.keras.metrics.means import MeanMetricWrapper
 from pinnace.ops.array import casting
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def _both(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    y_pred = convert_to_tensor(y_pred)
-    y_true = casting.cast(convert_to_tensor(y_true), y_pred.dtype)
+    y_pred = convert_unless_ragged(y_pred)
+    y_true = casting.cast(convert_unless_ragged(y_true), y_pred.dtype)
     return squeeze_or_expand_to_same_rank(y_true, y_pred)
 
 

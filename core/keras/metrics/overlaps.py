@@ -9,6 +9,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.keras import restoring
 from pinnace.keras.dtype_policy import epsilon, floatx
+from pinnace.keras.forms import flat_where_ragged
 from pinnace.keras.metrics.metric import Metric
 from pinnace.ops.array import casting, gathering, reshaping
 from pinnace.ops.linalg import bands
@@ -74,6 +75,8 @@ class IoU(Metric):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Update the counts with a batch."""
+        if self.sparse_y_true and self.sparse_y_pred:
+            y_true, y_pred = flat_where_ragged(y_true, y_pred)
         true = self._classes(y_true, self.sparse_y_true)
         said = self._classes(y_pred, self.sparse_y_pred)
         # Keras: an index that is not a class is ignored, in targets or predictions.

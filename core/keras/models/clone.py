@@ -71,7 +71,11 @@ def clone_model(
                 f"clone_model: {name} is for Sequential and functional models, "
                 f"got a {type(model).__name__}"
             )
-    return type(model).from_config(model.get_config())
+    clone = type(model).from_config(model.get_config())
+    told = model.get_build_config() if model.built else None
+    if told and not clone.built:  # as in Keras, so that it can be given the weights
+        clone.build_from_config(told)
+    return clone
 
 
 @dataclass(frozen=True, slots=True)

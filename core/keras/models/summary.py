@@ -76,7 +76,7 @@ def table_of(
     layers = model.layers
     if layer_range is not None:
         layers = _between(layers, layer_range)
-    return heads, _rows(layers, 0, expand, trainable, sources)
+    return heads, _rows(layers, (model,), expand, trainable, sources)
 
 
 def _between(layers: list[Any], ends: Sequence[str]) -> list[Any]:
@@ -123,19 +123,24 @@ def _place(x: Any) -> str:
 
 
 def _rows(
-    layers: list[Any], depth: int, expand: bool, trainable: bool, sources: dict[int, str] | None
+    layers: list[Any],
+    around: tuple[Any, ...],
+    expand: bool,
+    trainable: bool,
+    sources: dict[int, str] | None,
 ) -> list[Row]:
     rows: list[Row] = []
     for layer in layers:
         inner = getattr(layer, "layers", None)
-        name = f"{'  ' * depth}{layer.name} ({type(layer).__name__})"
+        name = f"{'  ' * (len(around) - 1)}{layer.name} ({type(layer).__name__})"
         count = count_numbers(layer.weights)
         row: Row = (name, _shape(layer), f"{count:,}" if layer.built else "? (not built)")
         if sources is not None:
             row = (*row, sources.get(id(layer), "-"))
         rows.append((*row, "yes" if layer.trainable else "no") if trainable else row)
-        if expand and inner:
-            rows.extend(_rows(inner, depth + 1, expand, trainable, sources))
+        # A layer may be inside itself.
+        if expand and inner and not any(layer is one for one in around):
+            rows.extend(_rows(inner, (*around, layer), expand, trainable, sources))
     return rows
 
 

@@ -49,11 +49,12 @@ def one_hot(
         TypeError: `on_value`, `off_value` and `dtype` do not agree.
         InvalidArgumentError: depth is negative.
     """
-    kind = None if dtype is None else dtypes.as_dtype(dtype)
+    # TensorFlow: a number is converted to `dtype`, not to the dtype of the other value.
+    wanted = kind = None if dtype is None else dtypes.as_dtype(dtype)
     for given in (on_value, off_value):
         if given is None:
             continue
-        mine = convert_to_tensor(given, None if isinstance(given, Operands) else kind).dtype
+        mine = convert_to_tensor(given, None if isinstance(given, Operands) else wanted).dtype
         if kind is not None and mine is not kind:
             raise TypeError(
                 f"one_hot: on_value, off_value and dtype must agree, got {mine.name} and "

@@ -128,6 +128,16 @@ def test_a_loss_object_reduces_its_function(name: str) -> None:
     assert float(weighted) == pytest.approx(mean, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("weights", "wanted"), [(2.0, 0.5), ([2.0], 0.5), ([2.0, 3.0], 0.25), ([[2.0], [3.0]], 0.25)]
+)
+def test_a_weight_counts_once_in_a_weighted_mean(weights: Any, wanted: float) -> None:
+    # Keras 3.15: one weight for both samples is divided by once.
+    loss = losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    y = np.ones((2, 3), np.float32)
+    assert float(loss(y, y / 2, np.array(weights, np.float32))) == wanted
+
+
 def test_class_numbers_and_one_hot_rows_have_one_loss() -> None:
     generator = np.random.default_rng(0)
     p = shares(generator.normal(size=(6, 4))).astype(np.float32)

@@ -81,7 +81,7 @@ def test_values_have_the_dtype_of_the_loss(dtype: str) -> None:
 
 def test_a_loss_of_the_library_that_takes_whole_tensors_says_what_to_do() -> None:
     with pytest.raises(ValueError, match="to_tensor"):
-        keras.losses.Dice()(tf.ragged.constant(TRUE), tf.ragged.constant(PREDICTED))
+        keras.losses.BinaryCrossentropy()(tf.ragged.constant(TRUE), tf.ragged.constant(PREDICTED))
 
 
 SHARES = [[0.9, 0.2], [0.8, 0.6, 0.3]]
@@ -145,3 +145,49 @@ def test_a_model_is_compiled_with_names_of_losses_for_ragged_tensors(eager: bool
     model.compile("sgd", "mse", metrics=["mae"], run_eagerly=eager)
     x, y = tf.ragged.constant(SHARES), tf.ragged.constant(ZERO_OR_ONE)
     np.testing.assert_allclose(model.evaluate(x, y, verbose=0), [0.06083333, 0.225], rtol=1e-5)
+
+
+ROWS = (
+    tf.ragged.constant([[1.0, 0.0, 1.0], [1.0, 0.0]]),
+    tf.ragged.constant([[0.3, 0.8, 0.4], [0.6, 0.7]]),
+)
+
+
+# Values of Keras 3.15.
+@pytest.mark.parametrize(
+    ("loss", "wanted"),
+    [
+        (keras.losses.Dice(reduction="none"), 0.55172),
+        (keras.losses.Dice(reduction="none", axis=-1), [0.6, 0.47826]),
+        (keras.losses.Dice(), 0.55172),
+        (keras.losses.Tversky(axis=0), 0.60263),
+        (keras.losses.Tversky(reduction="none", axis=0), [0.37931, 1.0, 0.42857]),
+    ],
+)
+def test_overlaps_of_ragged_rows(loss: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(loss(*ROWS), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "weights", "wanted"),
+    [
+        (keras.metrics.AUC(), None, 0.0),
+        (keras.metrics.AUC(curve="PR"), None, 0.38914),
+        (keras.metrics.MeanIoU(2), None, 0.2),
+        (keras.metrics.IoU(2, [0]), None, 0.4),
+        (keras.metrics.BinaryIoU(threshold=0.5), None, 0.1),
+        (keras.metrics.PrecisionAtRecall(0.5), None, 0.6),
+        (keras.metrics.PearsonCorrelation(), None, -0.99099),
+        (keras.metrics.PearsonCorrelation(), [2.0, 1.0], -0.98799),
+        (keras.metrics.ConcordanceCorrelation(), [2.0, 1.0], -0.51004),
+    ],
+)
+def test_metrics_of_ragged_rows(metric: Any, weights: Any, wanted: float) -> None:
+    metric.update_state(*ROWS, sample_weight=weights)
+    np.testing.assert_allclose(metric.result(), wanted, atol=1e-5)
+
+
+def test_metrics_that_count_values_refuse_weights_of_ragged_rows() -> None:
+    for metric in (keras.metrics.AUC(), keras.metrics.MeanIoU(2, dtype="float32")):
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+            metric.update_state(*ROWS, sample_weight=[2.0, 1.0])

@@ -275,6 +275,17 @@ def test_one_hot(indices: Any) -> None:
         array.one_hot(indices, 3, on_value=tf.constant(1.0), dtype=tf.int32)
 
 
+@pytest.mark.parametrize(
+    ("on", "off"),
+    [(1, 0.0), (1.5, 0), (np.float64(1), np.float32(0)), (1, False), (2, tf.constant(0.5))],
+)
+def test_one_hot_takes_numbers_of_one_dtype(on: Any, off: Any) -> None:
+    with pytest.raises(TypeError, match="on_value, off_value and dtype must agree"):
+        array.one_hot([0, 1], 2, on, off)
+    if not isinstance(off, tf.Tensor):
+        _same(array.one_hot([0, 1], 2, on, off, dtype=tf.float32), [[on, off], [off, on]])
+
+
 def test_sequence_mask() -> None:
     expected = [[True, False, False], [True, True, True], [False, False, False]]
     _same(array.sequence_mask([1, 3, 0]), expected)
