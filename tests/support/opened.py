@@ -29,7 +29,8 @@ def watched() -> Iterator[list[str]]:
     """Yields a list of what the process opens inside the block."""
     global _seen
     _install()
-    _seen = found = []
+    found: list[str] = []
+    _seen = found
     try:
         yield found
     finally:
