@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pinnace.framework.dtypes import DType
     from pinnace.framework.tensor import Array
     from pinnace.graph.graph import Value
@@ -17,6 +21,40 @@ if TYPE_CHECKING:
 # How many nodes back a value is traced, and its maximal number of elements.
 _DEPTH = 16
 _LARGEST = 4096
+T = TypeVar("T")
+
+
+class _Told(threading.local):
+    """What was found out since the question from outside; None while there is none."""
+
+    answers: dict[object, Any] | None = None
+
+
+_told = _Told()
+
+
+def _once(ask: Callable[[Value, int], T]) -> Callable[[Value, int], T]:
+    """Find out what is asked of a value once for each question from outside.
+
+    Each way to an answer asks for the same inputs, so without it time doubles with each node back.
+    """
+
+    @functools.wraps(ask)
+    def asked(value: Value, depth: int) -> T:
+        answers = _told.answers
+        if answers is None:
+            _told.answers = {}
+            try:
+                return ask(value, depth)
+            finally:
+                _told.answers = None
+        key = ask, id(value), depth
+        if key not in answers:
+            answers[key] = ask(value, depth)
+        found: T = answers[key]
+        return found
+
+    return asked
 
 
 def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
@@ -31,6 +69,11 @@ def known_value(value: Value, depth: int = _DEPTH) -> Array | None:
         return known_value(node.inputs[value.index], depth - 1)
     if node.op.shape_query:
         return _told_by_shape(value)
+    return _found_value(value, depth)
+
+
+@_once
+def _found_value(value: Value, depth: int) -> Array | None:
     for way in (_gathered_sizes, _compared_sizes, _agreed, _folded):
         found = way(value, depth)
         if found is not None:
@@ -96,7 +139,12 @@ def known_shape(value: Value, depth: int = _DEPTH) -> Shape | None:
         return known_shape(node.inputs[value.index], depth - 1)
     if node.op.shape_query and value.shape.rank == 1:
         return node.inputs[value.index].shape
-    found = _arranged(value, depth)
+    return _found_shape(value, depth)
+
+
+@_once
+def _found_shape(value: Value, depth: int) -> Shape | None:
+    node, found = value.node, _arranged(value, depth)
     if found is not None or node.op.name == "StridedSlice" or value.shape.rank != 1:
         return found
     if node.op.static and node.op.elementwise and len(node.inputs) == 2:

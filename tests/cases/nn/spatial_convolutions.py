@@ -48,13 +48,13 @@ def correlate(
 
 
 def adjoint_to_input(sizes: Any, w: Float64s, dy: Float64s, *rule: Any) -> Float64s:
-    """The sum of dy times the response to a unit input, for one element after the other."""
-    dx = np.zeros(tuple(sizes))
-    for place in np.ndindex(*dx.shape):
-        unit = np.zeros(dx.shape)
-        unit[place] = 1
-        dx[place] = np.sum(correlate(unit, w, *rule) * dy)
-    return dx
+    """The sum of dy times the response to a unit input, for each element of each picture."""
+    one = tuple(sizes)[1:]
+    units = np.eye(int(np.prod(one))).reshape(-1, *one)  # a batch of all
+    responses = correlate(units, w, *rule)
+    return np.stack([np.sum(responses * y, axis=tuple(range(1, y.ndim + 1))) for y in dy]).reshape(
+        -1, *one
+    )
 
 
 def adjoint_to_filter(x: Float64s, sizes: Any, dy: Float64s, *rule: Any) -> Float64s:

@@ -65,7 +65,7 @@ def test_a_loop_without_end_ends(
         told.append(time.perf_counter())
         stop.end(DeadlineExceededError("too late"))
 
-    timer = threading.Timer(0.5, end)
+    timer = threading.Timer(0.15, end)
     state.stop = stop
     timer.start()
     try:

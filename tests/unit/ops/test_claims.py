@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pinnace.ops  # noqa: F401 (registers the ops)
 from pinnace.ops.execute import execute, resolve
 from support.opcase import (
+    Array,
     Inputs,
     OpCase,
     all_cases,
@@ -28,6 +29,7 @@ from support.opcase import (
     run_vjp,
     tensors_of,
 )
+from support.opened import watched
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=str)
@@ -37,7 +39,8 @@ def test_the_claims_hold(case: OpCase, data: st.DataObject, seed: int) -> None:
     the_op_computes_its_reference_in_every_dtype(case, xs, attrs)
     the_gradient_is_the_finite_difference(case, xs, attrs, seed)
     first = in_dtype(xs, case.float_dtypes()[0])
-    inference_tells_the_shapes_of_the_outputs(case, first, attrs)
+    outputs = the_op_opens_nothing_unless_it_says_so(case, first, attrs)
+    inference_tells_the_shapes_of_the_outputs(case, first, attrs, outputs)
     an_array_to_fill_gets_the_result(case, first, attrs)
     the_entry_gives_what_execute_gives(case, first, attrs)
 
@@ -91,10 +94,19 @@ def the_gradient_is_the_finite_difference(
     np.testing.assert_allclose(exact, numeric, rtol=1e-5 * case.smooth, atol=tolerance)
 
 
-def inference_tells_the_shapes_of_the_outputs(
+def the_op_opens_nothing_unless_it_says_so(
     case: OpCase, xs: Inputs, attrs: dict[str, Any]
+) -> tuple[Array, ...]:
+    with watched() as opened:  # lazy imports have been done
+        outputs = run(case, xs, attrs)
+    assert not opened or case.definition.reaches
+    return outputs
+
+
+def inference_tells_the_shapes_of_the_outputs(
+    case: OpCase, xs: Inputs, attrs: dict[str, Any], outputs: tuple[Array, ...]
 ) -> None:
-    shapes = [y.shape for y in run(case, xs, attrs)]
+    shapes = [y.shape for y in outputs]
     for known in ("values", "shapes", "ranks", "nothing"):
         told = inferred(case, xs, attrs, known=known)
         assert len(told) == len(shapes)

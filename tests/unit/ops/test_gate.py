@@ -1,15 +1,11 @@
 """Access of ops outside the process: only as declared, and none from a loaded model."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import pinnace as tf
 from pinnace.framework import dtypes
@@ -24,39 +20,7 @@ from pinnace.ops.execute import execute
 from pinnace.ops.opdef import OpDef
 from pinnace.ops.registry import lookup, registered
 from pinnace.proto.graph_pb2 import GraphDef
-from support.opcase import OpCase, all_cases, run
-
-# Python's audit events of everything that opens, connects, starts or lists.
-_EVENTS = (
-    "open", "socket.", "os.", "subprocess.", "shutil.", "glob.", "pathlib.", "ctypes.dlopen",
-    "tempfile.", "urllib.", "http.", "mmap.", "webbrowser.", "pty.", "sqlite3.",
-)  # fmt: skip
-# The machine's load, which kernels that share work read.
-_OWN = "/proc/loadavg"
-_seen: list[str] | None = None
-
-
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if _seen is not None and event.startswith(_EVENTS) and _OWN not in map(str, arguments[:1]):
-        _seen.append(f"{event}{arguments!r}")
-
-
-@contextmanager
-def watched() -> Iterator[list[str]]:
-    """Yields a list of what the process opens inside the block."""
-    global _seen
-    _install()
-    _seen = found = []
-    try:
-        yield found
-    finally:
-        _seen = None
-
-
-def _install() -> None:
-    if not getattr(_install, "done", False):
-        sys.addaudithook(_hook)  # stays for the lifetime of the process, and records nothing else
-        _install.done = True  # type: ignore[attr-defined]
+from support.opened import watched
 
 
 def test_the_watch_sees_files_sockets_and_processes(tmp_path: Path) -> None:
@@ -74,19 +38,6 @@ def test_the_watch_sees_files_sockets_and_processes(tmp_path: Path) -> None:
         assert found
         if hasattr(made, "close"):
             made.close()
-
-
-@pytest.mark.parametrize("case", all_cases(), ids=str)
-@settings(max_examples=2)
-@given(data=st.data())
-def test_an_op_opens_nothing_unless_it_says_so(case: OpCase, data: st.DataObject) -> None:
-    xs, attrs = case.draw_first(data)
-    if case.definition.reaches:
-        return  # below
-    run(case, xs, attrs)  # lazy imports have been done
-    with watched() as found:
-        run(case, xs, attrs)
-    assert not found
 
 
 def test_ops_with_an_effect_beyond_values_say_what_they_reach() -> None:

@@ -100,8 +100,7 @@ def test_a_server_starts_answers_and_ends(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "form"), [(1, "text"), (2, "text"), (2, "json")])
 def test_labels_weights_and_batches_are_said_once(tmp_path: Path, workers: int, form: str) -> None:
     write_version(tmp_path / "half", 1)
     write_version(tmp_path / "half", 2)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pinnace.deploy.lite import export
+from pinnace.deploy.lite.reading.saving import functions_of
 from pinnace.deploy.lite.verification.interpreting import WAYS, Interpreter
 from pinnace.framework import dtypes
 from pinnace.framework.errors import UnimplementedError
@@ -26,6 +27,8 @@ def runs_as_the_kernel(
     constants: set[int],
 ) -> str:
     """Return the reason why the op was refused; empty if the file ran with the expected results.
+
+    The file, read again, gives LiteRT's results.
 
     Args:
         case: the case with the op to export.
@@ -49,6 +52,11 @@ def runs_as_the_kernel(
         found = Interpreter(report.content, way).run(feeds)
         for name, right in zip(report.outputs, wanted, strict=True):
             assert_equal(case, found[name], np.asarray(right))
+    (read,) = functions_of(report.content, "the file")[0].values()
+    again = read.run_arrays(feeds)
+    assert list(again) == list(report.outputs)
+    for name in report.outputs:
+        assert_equal(case, again[name], found[name])
     return ""
 
 

@@ -1,4 +1,7 @@
-"""Every case of every op with a converter: LiteRT's results are the kernel's."""
+"""Every case of every op with a converter: LiteRT's results are the kernel's.
+
+Those of the file read again are LiteRT's.
+"""
 
 import numpy as np
 import pytest

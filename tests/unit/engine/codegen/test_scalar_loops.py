@@ -347,7 +347,7 @@ def test_a_loop_without_end_inside_a_branch_ends(
     x = tf.constant(3)
     function.get_concrete_function(x)
     stop = Stop()
-    timer = threading.Timer(0.5, lambda: stop.end(DeadlineExceededError("too late")))
+    timer = threading.Timer(0.15, lambda: stop.end(DeadlineExceededError("too late")))
     state.stop = stop
     timer.start()
     try:

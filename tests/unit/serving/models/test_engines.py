@@ -1,5 +1,6 @@
 """Models on ONNX Runtime: ONNX files, and SavedModels exported when they are loaded."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -143,12 +144,14 @@ import os, sys
 import numpy as np
 from pathlib import Path
 from pinnace.serving.models.loading import load_model
-file, weights = map(Path, sys.argv[1:])
-model = load_model(file)
-for one in {file if file.is_file() else next(file.glob("*.onnx")), weights}:
-    os.truncate(one, 0)
-x = np.ones((1, 8), np.float32)
-print(model.signatures["serving_default"].run_arrays({"x": x})["y"].sum())
+paths = list(map(Path, sys.argv[1:]))
+for file, weights in zip(paths[::2], paths[1::2]):
+    model = load_model(file)
+    for one in {file if file.is_file() else next(file.glob("*.onnx")), weights}:
+        os.truncate(one, 0)
+    x = np.ones((1, 8), np.float32)
+    y = model.signatures["serving_default"].run_arrays({"x": x})["y"]
+    print(file, weights.name, y.sum(), flush=True)
 """
 
 
@@ -169,16 +172,16 @@ def save_with_weights_beside(file: Path, weights: str) -> None:
     onnx.save_model(model, str(file), save_as_external_data=True, location=weights)
 
 
-@pytest.mark.parametrize("weights", ["model.onnx.data", "model.onnx_data", "model.bin"])
-@pytest.mark.parametrize("is_folder", [False, True])
-def test_onnx_files_may_be_cut_short_while_they_are_served(
-    tmp_path: Path, weights: str, is_folder: bool
-) -> None:
-    folder = tmp_path / "m" / "1"
-    save_with_weights_beside(folder / "model.onnx", weights)
-    path = folder if is_folder else folder / "model.onnx"
+def test_onnx_files_may_be_cut_short_while_they_are_served(tmp_path: Path) -> None:
+    pairs = []
+    for weights in ("model.onnx.data", "model.onnx_data", "model.bin"):
+        for is_folder in (False, True):
+            folder = tmp_path / f"{weights}-{is_folder}" / "1"
+            save_with_weights_beside(folder / "model.onnx", weights)
+            pairs.append((folder if is_folder else folder / "model.onnx", folder / weights))
     # In a separate process, since the system would end it on an error.
-    assert run_fresh(CUT_SHORT, path, folder / weights).split() == ["65536.0"]
+    lines = run_fresh(CUT_SHORT, *itertools.chain.from_iterable(pairs)).splitlines()
+    assert lines == [f"{file} {weights.name} 65536.0" for file, weights in pairs]
 
 
 def test_weights_of_another_name_are_found_where_they_are(
