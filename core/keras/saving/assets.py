@@ -24,7 +24,7 @@ def members(model: Layer) -> dict[str, Callable[[IO[bytes]], None]]:
     """Name in the archive -> writer, for every asset file of a layer."""
     found: dict[str, Callable[[IO[bytes]], None]] = {}
     for place, layer in hdf5.places(model):
-        own = getattr(layer, "_assets", dict)()
+        own: dict[str, bytes] = getattr(layer, "_assets", dict)()
         if hasattr(layer, "save_assets"):  # of a program
             own.update(_written(layer.save_assets))
         for name, data in own.items():
