@@ -139,9 +139,10 @@ class Tensor(Operands, TensorMembers):
             *("lt", "le", "gt", "ge", "eq", "ne"),
         )
     )
-    # Keras layers attach masks to their outputs.
-    __slots__ = ("__weakref__", "_array", "_keras_mask")
+    # Keras' layers attach masks to their outputs, its softmax and sigmoid what they were given.
+    __slots__ = ("__weakref__", "_array", "_keras_logits", "_keras_mask")
     _array: Array
+    _keras_logits: Tensor
     _keras_mask: Tensor
 
     def _as_tensor(self) -> Tensor:

@@ -121,7 +121,7 @@ def silu(x: Any) -> Tensor:
 @of_symbols_too
 def sigmoid(x: Any) -> Tensor:
     """1 / (1 + exp(-x))."""
-    return exponents.sigmoid(x)
+    return _with_logits(exponents.sigmoid(x), x)
 
 
 @of_symbols_too
@@ -159,13 +159,19 @@ def softmax(x: Any, axis: int | Sequence[int] = -1) -> Tensor:
     Returns:
         [...], dtype of `x`.
     """
+    if not isinstance(axis, int) and len(axis) == 1:
+        axis = axis[0]
     if isinstance(axis, int):
-        return softmaxes.softmax(x, axis)
-    if len(axis) == 1:
-        return softmaxes.softmax(x, axis[0])
+        return _with_logits(softmaxes.softmax(x, axis), x)
     shifted = arithmetic.subtract(x, reduction.reduce_max(x, list(axis), keepdims=True))
     powers = exponents.exp(shifted)
-    return powers / reduction.reduce_sum(powers, list(axis), keepdims=True)
+    return _with_logits(powers / reduction.reduce_sum(powers, list(axis), keepdims=True), x)
+
+
+def _with_logits(shares: Tensor, x: Any) -> Tensor:
+    """The probabilities of `x`, which crossentropies read instead: `losses.logits_behind`."""
+    shares._keras_logits = convert_to_tensor(x)
+    return shares
 
 
 @of_symbols_too

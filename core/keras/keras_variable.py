@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework.context import state
+from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
+from pinnace.ops.array import casting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pinnace.framework.dtypes import DType
-    from pinnace.framework.tensor import Tensor
+    from pinnace.framework.tensor import TensorLike
 
 
 class KerasVariable(Variable):
@@ -54,6 +56,50 @@ class KerasVariable(Variable):
     def __call__(self) -> Tensor:
         """The present value."""
         return self.read_value()
+
+    def assign(
+        self,
+        value: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Replace the value by one of any dtype, which is cast; returns the variable."""
+        return super().assign(self._fitting(value), use_locking, name, read_value)
+
+    def assign_add(
+        self,
+        delta: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Add a delta of any dtype and cast the sum; returns the variable."""
+        if self._fits(delta):
+            return super().assign_add(delta, use_locking, name, read_value)
+        return self.assign(self + delta, use_locking, name, read_value)
+
+    def assign_sub(
+        self,
+        delta: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Subtract a delta of any dtype and cast the difference; returns the variable."""
+        if self._fits(delta):
+            return super().assign_sub(delta, use_locking, name, read_value)
+        return self.assign(self - delta, use_locking, name, read_value)
+
+    def _fits(self, value: Any) -> bool:
+        own = self._resource.dtype
+        if isinstance(value, Tensor | Variable):
+            return value.dtype is own
+        # TensorFlow converts values to float dtypes, but not floats to integers.
+        return type(value) is int or own.is_floating or own.is_complex
+
+    def _fitting(self, value: Any) -> Any:
+        return value if self._fits(value) else casting.cast(value, self._resource.dtype)
 
     @property
     def trainable(self) -> bool:

@@ -35,7 +35,7 @@ def drawn_seed(name: str, seed: Any) -> Tensor:
     if isinstance(seed, SeedGenerator):
         drawn: Tensor = seed.next()
     elif seed is None:
-        drawn = global_generator().next()
+        drawn = global_generator().next(ordered=False)
     elif isinstance(seed, int) and not isinstance(seed, bool):
         drawn = constants.constant([seed, 0], dtypes.int64)
     elif isinstance(seed, Tensor):

@@ -33,10 +33,15 @@ def order_seed() -> int:
     It does not use Python's generator: models created after a training start with the weights that
     they have in Keras, whose shuffles are TensorFlow's.
     """
+    words = np.random.SeedSequence([_next_default(), next(_orders[0])]).generate_state(1)
+    return int(words[0])
+
+
+def _next_default() -> int:
+    """What `make_default_seed` will give, without drawing it."""
     ahead = random.Random()
     ahead.setstate(random.getstate())
-    words = np.random.SeedSequence([ahead.randint(1, 10**9), next(_orders[0])]).generate_state(1)
-    return int(words[0])
+    return ahead.randint(1, 10**9)
 
 
 def set_random_seed(seed: int) -> None:
@@ -54,8 +59,10 @@ def set_random_seed(seed: int) -> None:
     seeds.set_seed(seed)
     _orders[0] = itertools.count()
     for generator in _global:
-        # In place: traced functions draw from its variable.
-        generator.state.assign(np.array([make_default_seed(), 0], np.int64))
+        # In place: traced functions draw from its variable. The next draw outside them seeds it
+        # again, from Python's generator as in Keras, so that the layers before it get Keras' seeds.
+        generator.state.assign(np.array([_next_default(), 0], np.int64))
+        generator.awaits_seed = True
 
 
 class SeedGenerator(AutoTrackable):
@@ -70,6 +77,8 @@ class SeedGenerator(AutoTrackable):
     Source:
         Keras `SeedGenerator`: the state is `[seed, draws so far]`.
     """
+
+    awaits_seed = False  # of the global one
 
     def __init__(self, seed: int | None = None, name: str | None = None) -> None:
         if seed is not None and (not isinstance(seed, int) or seed < 0):
@@ -96,11 +105,13 @@ class SeedGenerator(AutoTrackable):
         """The next seed, int64[2].
 
         Args:
-            ordered: accepted for Keras' sake; draws are always in program order.
+            ordered: whether seeds are counted; otherwise they are scattered among a million.
         """
-        del ordered
         seed = self.state.value()
-        self.state.assign_add(self._step)
+        if ordered:
+            self.state.assign_add(self._step)
+        else:
+            self.state.assign((seed + 1) * 5387 % 933199)  # Keras' numbers
         return seed
 
     def get_config(self) -> dict[str, Any]:
@@ -121,4 +132,8 @@ def global_generator() -> SeedGenerator:
     """The generator for draws without a seed."""
     if not _global:
         _global.append(SeedGenerator(name="global_seed_generator"))
+    elif _global[0].awaits_seed:
+        _global[0].awaits_seed = False
+        with init_scope():
+            _global[0].state.assign(np.array([make_default_seed(), 0], np.int64))
     return _global[0]

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.compat.v1.names import giver, lister
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.ops.array import identities
+from pinnace.ops.array import identities, permutations
+from pinnace.ops.composites.sparse import SparseTensor
+from pinnace.ops.execute import execute
 from pinnace.ops.math import products
-from pinnace.ops.nn import batch_norm, biases, dropouts, embedding, rectifiers
+from pinnace.ops.nn import batch_norm, biases, ctc, dropouts, embedding, rectifiers
 from pinnace.ops.nn import losses as _losses
 
 if TYPE_CHECKING:
@@ -62,6 +64,68 @@ def softmax_cross_entropy_with_logits(
         axis=dim if axis is None else axis,
         name=name,
     )
+
+
+def ctc_loss(
+    labels: SparseTensor, inputs: Any = None, sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True, logits: Any = None,
+) -> Tensor:  # fmt: skip
+    """-log p(labels), summed over all alignments with the given steps; the last class is the blank.
+
+    Args:
+        labels: sparse [batch, length], int32.
+        inputs: [time, batch, classes], logits, float32 or float64.
+        sequence_length: [batch], how many steps count.
+        preprocess_collapse_repeated: whether repeated labels count once.
+        ctc_merge_repeated: whether repeated classes of an alignment are one label.
+        ignore_longer_outputs_than_inputs: whether too few steps give 0, not an error.
+        time_major: False for inputs [batch, time, classes].
+        logits: synonym of `inputs`.
+
+    Returns:
+        [batch], dtype of `inputs`.
+    """
+    x = convert_to_tensor(inputs if logits is None else logits)
+    loss, _ = execute(
+        ctc.CTC_LOSS,
+        x if time_major else permutations.transpose(x, [1, 0, 2]),
+        labels.indices,
+        labels.values,
+        sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    )
+    return loss  # type: ignore[no-any-return]  # as `execute` gives what an op has
+
+
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple[list[SparseTensor], Tensor]:  # fmt: skip
+    """The most probable labels over all alignments, by beam search; the last class is the blank.
+
+    Args:
+        inputs: [time, batch, classes], logits, float32 or float64.
+        sequence_length: [batch], int32, how many steps count.
+        beam_width: how many beginnings are kept from step to step.
+        top_paths: how many answers to give, at most `beam_width`.
+        merge_repeated: whether repeated labels of an answer are one.
+
+    Returns:
+        For each path, the best first, a sparse matrix [batch, longest], int64; and [batch,
+        top_paths], their log probabilities.
+    """
+    *parts, scores = execute(
+        ctc.CTC_BEAM_SEARCH_DECODER,
+        inputs,
+        sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
+        merge_repeated=merge_repeated,
+    )
+    return [SparseTensor(*path) for path in zip(*parts, strict=True)], scores
 
 
 def embedding_lookup(

@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import as_dtype
 from pinnace.functions.control.conditional import cond
+from pinnace.keras import activations
 from pinnace.keras.dtype_policy import floatx
 from pinnace.keras.image_format import checked_format
 from pinnace.ops.array import (
@@ -48,7 +49,7 @@ from pinnace.ops.math.rounding import round as round
 from pinnace.ops.math.trigonometry import cos as cos
 from pinnace.ops.math.trigonometry import sin as sin
 from pinnace.ops.math.trigonometry import tanh as tanh
-from pinnace.ops.nn import dropouts, normalization, rectifiers, smooth, softmaxes
+from pinnace.ops.nn import dropouts, normalization, rectifiers, smooth
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
@@ -345,7 +346,7 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
     x = convert_to_tensor(x)
     if len(x.shape) < 2:
         raise ValueError(f"softmax: x must have two axes or more, got shape {x.shape}")
-    return softmaxes.softmax(x, axis)
+    return activations.softmax(x, axis)
 
 
 def dropout(x: Any, level: float, noise_shape: Any = None, seed: Any = None) -> Tensor:

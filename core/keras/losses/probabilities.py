@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pinnace.framework import dtypes
@@ -19,18 +20,35 @@ if TYPE_CHECKING:
     from pinnace.framework.tensor import Tensor
 
 
-def logits_behind(output: Any, op: str) -> Any:
-    """The input of the softmax or sigmoid that computed `output`, if known; else None.
+def logits_behind(output: Tensor, op: str, from_logits: bool) -> Any:
+    """The input of the softmax or sigmoid that computed `output`, if known.
 
     The loss of probabilities near 0 is then computed without rounding them to 0 first.
+
+    Args:
+        output: the predictions.
+        op: the name of the op that computes probabilities of the kind.
+        from_logits: whether they are said to be logits.
+
+    Returns:
+        The logits; None if `output` are probabilities of unknown origin.
     """
-    # Keras: `_get_logits` does the same.
-    if not isinstance(output, SymbolicTensor) or output.value.node.op.name != op:
-        return None
-    source = output.value.node.inputs[0]
-    if source.tensor is None:
-        source.tensor = SymbolicTensor(source, output.graph)
-    return source.tensor
+    # Keras: `_get_logits` does the same: what is known goes before what is said.
+    logits = getattr(output, "_keras_logits", None)
+    if logits is None and isinstance(output, SymbolicTensor) and output.value.node.op.name == op:
+        source = output.value.node.inputs[0]
+        if source.tensor is None:
+            source.tensor = SymbolicTensor(source, output.graph)
+        logits = source.tensor
+    if logits is None:
+        return output if from_logits else None
+    if from_logits:
+        warnings.warn(
+            f"from_logits=True, but the predictions are the output of a {op} activation: the loss "
+            f"is computed from what the activation was given\n  Try: from_logits=False",
+            stacklevel=4,
+        )
+    return logits
 
 
 def categorical_crossentropy(
@@ -65,7 +83,7 @@ def categorical_crossentropy(
     if label_smoothing:
         count = y_true.shape[-1]
         y_true = y_true * (1.0 - label_smoothing) + label_smoothing / count
-    logits = y_pred if from_logits else logits_behind(y_pred, "Softmax")
+    logits = logits_behind(y_pred, "Softmax", from_logits)
     if logits is not None:
         return ops.softmax_cross_entropy_with_logits(y_true, logits, axis=axis)
     shares = y_pred / reduction.reduce_sum(y_pred, axis, keepdims=True)
@@ -114,7 +132,7 @@ def sparse_categorical_crossentropy(
     if ignore_class is not None:
         valid = comparison.not_equal(labels, ignore_class)
         labels = selecting.where(valid, labels, 0)
-    logits = y_pred if from_logits else logits_behind(y_pred, "Softmax")
+    logits = logits_behind(y_pred, "Softmax", from_logits)
     if logits is None:
         logits = exponents.log(clipping.clip_by_value(y_pred, epsilon(), 1.0 - epsilon()))
     loss = ops.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -156,7 +174,7 @@ def binary_crossentropy(
 
 def binary_of_elements(y_true: Any, y_pred: Any, from_logits: bool) -> Tensor:
     """-y_true log(y_pred) - (1 - y_true) log(1 - y_pred), element by element."""
-    logits = y_pred if from_logits else logits_behind(y_pred, "Sigmoid")
+    logits = logits_behind(y_pred, "Sigmoid", from_logits)
     if logits is not None:
         return ops.sigmoid_cross_entropy_with_logits(y_true, logits)
     y_pred = clipping.clip_by_value(y_pred, epsilon(), 1.0 - epsilon())

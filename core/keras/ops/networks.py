@@ -36,7 +36,7 @@ erfinv = unary(
 )
 relu = unary("relu", activations.relu, "max(x, 0).", None, module="nn")
 relu6 = unary("relu6", activations.relu6, "min(max(x, 0), 6).", None, module="nn")
-sigmoid = unary("sigmoid", exponents.sigmoid, "1 / (1 + exp(-x)).", module="nn")
+sigmoid = unary("sigmoid", activations.sigmoid, "1 / (1 + exp(-x)).", module="nn")
 softplus = unary("softplus", activations.softplus, "log(1 + exp(x)).", module="nn")
 softsign = unary("softsign", activations.softsign, "x / (1 + |x|).", module="nn")
 silu = unary("silu", activations.silu, "x sigmoid(x).", module="nn")
@@ -104,7 +104,7 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
     """
     if not isinstance(axis, int):
         return exponents.exp(_normalised_logarithm(x, axis))
-    return softmaxes.softmax(floating(x), axis)
+    return activations.softmax(floating(x), axis)
 
 
 @operation("nn", "LogSoftmax", "axis")

@@ -96,6 +96,10 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
+    def inside(self, folder: str) -> list[str]:
+        """The names of the members in a folder."""
+        return [name for name in self._members if name.startswith(f"{folder}/")]
+
     def read(self, name: str) -> bytes:
         """The bytes of a member, checked against its sum.
 

@@ -74,6 +74,7 @@ def read(path: str, compiles: bool) -> Any:
             with assets.readable(archive):
                 assets.restore(model, archive)
             _restore(model, weights, path, older)
+            assets.load_own(model, archive)
     return model
 
 

@@ -42,6 +42,11 @@ class Folder:
     def __contains__(self, name: str) -> bool:
         return (self._root / name).is_file()
 
+    def inside(self, folder: str) -> list[str]:
+        """The names of the files in a folder."""
+        files = sorted(path for path in (self._root / folder).rglob("*") if path.is_file())
+        return [path.relative_to(self._root).as_posix() for path in files]
+
     def read(self, name: str) -> bytes:
         """The bytes of a file.
 

@@ -240,3 +240,30 @@ def test_values_are_printed_beside_the_one_that_goes_on(capfd: pytest.CaptureFix
         is not None
     )
     assert capfd.readouterr().err == "seen [7 8...][a]\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "losses", "slope"),  # of TensorFlow; the slope is the sum of absolute values
+    [
+        ({}, [5.336966, 5.366534], 9.178421),
+        ({"time_major": False}, [5.336966, 5.366534], 9.178421),
+        ({"ctc_merge_repeated": False}, [4.454421, 5.442184], 9.135504),
+        ({"preprocess_collapse_repeated": True}, [4.222978, 5.366534], 9.176794),
+    ],
+)
+@pytest.mark.parametrize("name", ["inputs", "logits"])
+def test_ctc_takes_the_arguments_of_version_1(
+    options: dict[str, bool], losses: list[float], slope: float, name: str
+) -> None:
+    x = np.sin(np.arange(40, dtype=np.float32) * 1.7).reshape(5, 2, 4) * 2
+    labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, 1, 2]), [2, 3])
+    logits = tf.constant(x if options.get("time_major", True) else x.transpose(1, 0, 2))
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = v1.nn.ctc_loss(labels, sequence_length=[5, 4], **{name: logits}, **options)
+    np.testing.assert_allclose(loss, losses, rtol=1e-6)
+    assert np.abs(tape.gradient(loss, logits)).sum() == pytest.approx(slope, rel=1e-6)
+    (best, second), scores = v1.nn.ctc_beam_search_decoder(x, [5, 4], top_paths=2, beam_width=10)
+    np.testing.assert_array_equal(best.values, [1, 0, 2, 1, 0, 2])
+    np.testing.assert_array_equal(second.indices, [[0, 0], [0, 1], [1, 0], [1, 1]])
+    np.testing.assert_allclose(scores, [[-0.7081411, -2.421555], [-1.461649, -1.530901]], rtol=1e-6)

@@ -208,3 +208,32 @@ def test_layers_tell_how_they_are_called() -> None:
     assert layer.quantization_mode is None
     with pytest.raises(NotImplementedError, match="Layer Mine does not have a `quantize`"):
         layer.quantize("int8")
+
+
+# Values of TensorFlow's Keras 3.15; each variable starts with ones.
+@pytest.mark.parametrize(
+    ("dtype", "how", "result"),
+    [
+        ("float32", "assign", [1.5, -2.5]),
+        ("float16", "assign_add", [2.5, -1.5]),
+        ("int32", "assign", [1, -2]),
+        ("int32", "assign_add", [2, -1]),
+        ("int64", "assign_sub", [0, 3]),
+        ("bool", "assign", [True, True]),
+    ],
+)
+@pytest.mark.parametrize("given", ["array", "tensor", "variable"])
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_a_variable_casts_what_it_is_assigned(
+    dtype: str, how: str, result: list[Any], given: str, is_traced: bool
+) -> None:
+    makers: dict[str, Any] = {"array": np.array, "tensor": tf.constant, "variable": tf.Variable}
+    value = makers[given](np.array([1.5, -2.5]))
+    for variable in (
+        keras.Variable(np.ones(2), dtype=dtype),
+        keras.Layer().add_weight(shape=(2,), dtype=dtype, initializer="ones"),
+    ):
+        assign = getattr(variable, how)
+        assign = tf.function(assign) if is_traced else assign
+        assign(value)
+        np.testing.assert_array_equal(variable.numpy(), result)

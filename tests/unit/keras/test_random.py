@@ -1,6 +1,7 @@
 """`keras.random`: moments and ranges of draws, repeated seeds, advancing generators."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,27 @@ def test_draws_without_a_seed_differ_and_repeat_from_the_global_one() -> None:
     assert (first != second).any()
     utils_namespace.set_random_seed(5)
     np.testing.assert_array_equal(drawn(), first)
+
+
+def test_draws_without_a_seed_are_those_of_keras() -> None:
+    for _ in range(2):  # the second time there is a generator
+        utils_namespace.set_random_seed(5)
+        # TensorFlow's Keras 3.15.
+        np.testing.assert_allclose(random.uniform((2,)), [0.7411314, 0.7106684], rtol=1e-6)
+        np.testing.assert_allclose(random.normal((2,)), [0.5465867, -1.4396245], rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_what_is_created_before_a_draw_has_keras_seeds(is_traced: bool) -> None:
+    for _ in range(2):
+        draw = tf.function(random.uniform) if is_traced else random.uniform
+        utils_namespace.set_random_seed(5)
+        python = Random(5)
+        for _ in range(2):
+            seed, count = random.SeedGenerator().state.numpy()
+            assert (seed, count) == (python.randint(1, 10**9), 0)
+        third = random.uniform((1,), seed=python.randint(1, 10**9))
+        np.testing.assert_array_equal(draw((1,)), third)
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64"])

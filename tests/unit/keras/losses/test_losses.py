@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import pinnace as tf
 from pinnace.functions.function import function
-from pinnace.keras import losses
+from pinnace.keras import Input, Sequential, activations, layers, losses, ops
 from pinnace.keras.registry import deserialize_keras_object, serialize_keras_object
 from pinnace.ops.nn.softmaxes import softmax
 
@@ -163,6 +164,52 @@ def test_logits_give_the_loss_of_their_probabilities() -> None:
     ):
         logits = float(make(from_logits=True)(truth, x))
         assert logits == pytest.approx(float(make()(truth, predicted)), rel=1e-4)
+
+
+# TensorFlow's Keras 3.15: the sum of the loss, and that of the gradient's absolute values.
+BEHIND = {
+    ("softmax", "categorical_crossentropy"): (610.40759, 4.669518),
+    ("softmax", "sparse_categorical_crossentropy"): (610.40759, 4.669518),
+    ("sigmoid", "binary_crossentropy"): (205.49838, 2.3446314),
+    ("sigmoid", "categorical_crossentropy"): (610.40759, 4.669518),
+    ("softmax", "binary_crossentropy"): (205.49838, 2.3446314),
+}
+
+
+@pytest.mark.parametrize(("activation", "name"), BEHIND)
+@pytest.mark.parametrize("way", ["activation", "op", "layer", "model"])
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("is_traced", [False, True])
+@pytest.mark.filterwarnings("ignore:from_logits=True")
+def test_crossentropies_read_the_logits_behind_an_activation(
+    activation: str, name: str, way: str, from_logits: bool, is_traced: bool
+) -> None:
+    dense = layers.Dense(3, activation, kernel_initializer="identity")
+    ways = {
+        "activation": getattr(activations, activation),
+        "op": getattr(ops, activation),
+        "layer": layers.Activation(activation),
+        "model": Sequential([Input((3,)), dense]),
+    }
+    x = tf.constant([[60.0, -50, 3], [0, 1, 2], [-300, 200, 1]])
+    y = np.float32([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    truth = y.argmax(-1) if name.startswith("sparse") else y
+
+    def values() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            shares = ways[way](x)
+            loss = tf.reduce_sum(getattr(losses, name)(truth, shares, from_logits=from_logits))
+        return loss, tf.reduce_sum(tf.abs(tape.gradient(loss, x)))
+
+    told = (function(values) if is_traced else values)()
+    np.testing.assert_allclose([float(v) for v in told], BEHIND[activation, name], rtol=1e-5)
+
+
+def test_logits_that_are_probabilities_are_warned_of() -> None:
+    shares = activations.sigmoid(tf.constant([[1.0]]))
+    with pytest.warns(UserWarning, match="from_logits=True, but"):
+        losses.binary_crossentropy([[1.0]], shares, from_logits=True)
 
 
 def test_a_traced_loss_looks_behind_the_softmax() -> None:

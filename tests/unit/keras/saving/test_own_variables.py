@@ -156,3 +156,33 @@ def test_the_state_of_another_optimizer_is_left_with_a_warning() -> None:
 def _weights_of(path: Path, folder: Path) -> Path:
     with zipfile.ZipFile(path) as archive:
         return Path(archive.extract("model.weights.h5", folder))
+
+
+@keras.saving.register_keras_serializable("test_own_variables")
+class Worded(keras.layers.Dense):
+    """A layer with files: the program of Keras' guide to saving."""
+
+    words: str | None = None
+
+    def save_assets(self, path: str) -> None:
+        if self.words is not None:
+            Path(path, "inner").mkdir()
+            Path(path, "inner", "words.txt").write_text(self.words)
+
+    def load_assets(self, path: str | None) -> None:
+        self.words = path and Path(path, "inner", "words.txt").read_text()
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_layers_write_and_read_files_of_their_own(tmp_path: Path, zipped: bool) -> None:
+    model = keras.Sequential([keras.Input((2,)), Worded(3), keras.Sequential([Worded(1)])])
+    model.layers[0].words = "Mary had a lamb"
+    path = str(tmp_path / ("model.keras" if zipped else "model"))
+    model.save(path, zipped=zipped)
+    if zipped:
+        # Where TensorFlow's Keras 3.15 puts it.
+        assert "assets/layers/worded/inner/words.txt" in zipfile.ZipFile(path).namelist()
+    restored = keras.models.load_model(path)
+    assert restored.layers[0].words == "Mary had a lamb"
+    assert restored.layers[1].layers[0].words is None
+    np.testing.assert_array_equal(restored.layers[0].kernel, model.layers[0].kernel)
