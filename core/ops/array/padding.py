@@ -134,7 +134,7 @@ def _tell_known(padded: Tensor, tensor: TensorLike, paddings: Sequence[Any]) -> 
 
 def _known_pair(pair: Any) -> list[int] | None:
     parts = pair if isinstance(pair, (list, tuple)) else [pair]
-    known = [known_value(part) if isinstance(part, Tensor) else part for part in parts]
+    known: list[Any] = [known_value(part) if isinstance(part, Tensor) else part for part in parts]
     return None if any(part is None for part in known) else np.ravel(known).tolist()
 
 
