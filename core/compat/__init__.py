@@ -93,14 +93,14 @@ def path_to_str(path: str | PathLike[str]) -> str:
     return fspath(path) if isinstance(path, PathLike) else path
 
 
-def dimension_value(dimension: int | None) -> int | None:
-    """The size itself: shapes hold sizes and None."""
-    return dimension
+def dimension_value(dimension: Any) -> int | None:
+    """The size itself, also of version 1's `Dimension`: shapes hold sizes and None."""
+    return getattr(dimension, "value", dimension)  # type: ignore[no-any-return]
 
 
 def dimension_at_index(shape: Any, index: int) -> int | None:
     """The size of an axis; None for any axis of a shape of unknown rank."""
-    whole = Shape.of(shape)
+    whole = Shape(shape)
     return None if whole.rank is None else whole[index]
 
 

@@ -315,6 +315,8 @@ def _size(n: object) -> int | None:
     try:
         size = index(n)  # type: ignore[arg-type]  # asks for __index__, which is what it must have
     except TypeError:
+        if hasattr(n, "__index__") and getattr(n, "value", n) is None:  # version 1's Dimension
+            return None
         raise TypeError(
             f"Shape: a size must be an integer or None, got {n!r} ({type(n).__name__})"
         ) from None

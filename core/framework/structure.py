@@ -1,8 +1,9 @@
 """Nested structures by the rules of TensorFlow's `nest`: flatten, pack, map, compare.
 
-Lists, tuples, named tuples and mappings (and their subclasses) are structure; all else is a leaf,
-also None, strings, arrays and dataclasses. Mappings are flattened by sorted key and packed in the
-order of the structure they are packed as. A single leaf is a structure too.
+Sequences but strings, mappings and their views, classes of `attrs` and those with `__tf_flatten__`
+are structure; all else is a leaf, also None, arrays and other dataclasses. Mappings are flattened
+by sorted key and packed in the order of the structure they are packed as. A single leaf is a
+structure too.
 
 With `expand_composites` a value made of several tensors (a ragged or sparse tensor, marked by the
 class attribute `_is_composite`) is replaced by its components, and so is its spec.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
 from typing import Any, Final, TypeAlias
 
 from pinnace.framework.specs import TensorSpec, TypeSpec
@@ -30,16 +31,23 @@ _TUPLE: Final = 2
 _NAMED: Final = 3
 _DICT: Final = 4
 _COMPOSITE: Final = 5
-_KIND_NAMES = ("a leaf", "a list", "a tuple", "a named tuple", "a mapping", "a composite value")
+_OBJECT: Final = 6  # of attrs, or with __tf_flatten__
+_KIND_NAMES = (
+    *("a leaf", "a list", "a tuple", "a named tuple", "a mapping", "a composite value"),
+    "an object with parts",
+)
 
 
 def _classify(kind: type) -> int:
     """The kind of structure that instances of a class are."""
     if issubclass(kind, tuple):
         return _NAMED if hasattr(kind, "_fields") else _TUPLE
-    if issubclass(kind, list):
-        return _LIST
-    return _DICT if issubclass(kind, Mapping) else _LEAF
+    if issubclass(kind, Mapping):
+        return _DICT
+    if hasattr(kind, "__attrs_attrs__") or hasattr(kind, "__tf_flatten__"):
+        return _OBJECT
+    listed = issubclass(kind, (Sequence, MappingView))
+    return _LIST if listed and not issubclass(kind, (str, bytes, bytearray)) else _LEAF
 
 
 # Remembered, since asking costs more than flattening.
@@ -76,9 +84,9 @@ def _entries(x: Nest, kind: int) -> list[tuple[object, Nest]]:
         return [(key, x[key]) for key in _sorted_keys(x)]
     if kind == _NAMED:
         return list(zip(type(x)._fields, x, strict=True))
-    if kind == _COMPOSITE:
-        return list(enumerate(_components(x)))
-    return list(enumerate(x))
+    if kind == _OBJECT and not hasattr(x, "__tf_flatten__"):
+        return [(field.name, getattr(x, field.name)) for field in x.__attrs_attrs__]
+    return list(enumerate(_parts(x, kind)))
 
 
 def _components(x: Nest) -> tuple[object, ...]:
@@ -89,6 +97,10 @@ def _parts(x: Nest, kind: int) -> Iterable[Nest]:
     """The elements of one level, in the order in which they are flattened."""
     if kind == _DICT:
         return [x[key] for key in _sorted_keys(x)]
+    if kind == _OBJECT:
+        if hasattr(x, "__tf_flatten__"):
+            return x.__tf_flatten__()[1]  # type: ignore[no-any-return]
+        return [part for _, part in _entries(x, kind)]
     return x if kind != _COMPOSITE else _components(x)
 
 
@@ -109,7 +121,12 @@ def _rebuild(like: Nest, kind: int, items: list[Nest]) -> Nest:
         if isinstance(like, defaultdict):
             return defaultdict(like.default_factory, ordered)
         return ordered if make is dict else make(ordered)
-    return make(*items) if kind == _NAMED else make(items)
+    if kind == _OBJECT and hasattr(like, "__tf_flatten__"):
+        return like.__tf_unflatten__(like.__tf_flatten__()[0], tuple(items))
+    if kind in {_NAMED, _OBJECT}:
+        return make(*items)
+    # Views of mappings and ranges cannot be made of any elements.
+    return items if issubclass(make, (MappingView, range)) else make(items)
 
 
 def is_nested(seq: object) -> bool:
@@ -138,7 +155,7 @@ def flatten(structure: Nest, expand_composites: bool = False) -> list[Any]:
 
 
 def _flatten_into(x: Nest, kind: int, leaves: list[Any]) -> None:
-    for item in [x[key] for key in _sorted_keys(x)] if kind == _DICT else x:
+    for item in _parts(x, kind) if kind in {_DICT, _OBJECT} else x:
         below = _kind_of(type(item))
         if below == _LEAF:
             leaves.append(item)
@@ -304,11 +321,14 @@ def _compare(
     where = f"The structures differ {_at(path)}: "
     if kind != other:
         both = f"{_described(a, kind)} against {_described(b, other)}"
-        if _LEAF in (kind, other) or _DICT in (kind, other) or _COMPOSITE in (kind, other):
+        if not {_LEAF, _DICT, _COMPOSITE}.isdisjoint((kind, other)):
             raise ValueError(where + both)
         if check_types:
             raise TypeError(where + both)
-    elif check_types and kind == _NAMED and not _same_named(type(a), type(b)):
+    elif check_types and (
+        (kind == _NAMED and not _same_named(type(a), type(b)))
+        or (kind == _OBJECT and type(a) is not type(b))
+    ):
         raise TypeError(f"{where}{type(a).__name__} against {type(b).__name__}")
     mine, theirs = _entries(a, kind), _entries(b, other)
     if kind == _DICT:
@@ -360,7 +380,7 @@ def _flatten_up_to(a: Nest, b: Nest, path: Path, check_types: bool, parts: list[
 
 
 def _rebuild_flat(x: Nest, kind: int) -> Nest:
-    return _rebuild(x, kind, [None] * len(x))
+    return _rebuild(x, kind, [None] * len(_entries(x, kind)))
 
 
 def map_structure_up_to(

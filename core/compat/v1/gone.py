@@ -25,7 +25,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     Returns:
         [batch, k, ...].
     """
-    at = convert_to_tensor(indices)
+    at = indices if hasattr(indices, "flat_values") else convert_to_tensor(indices)
     if not at.shape.rank:
         raise ValueError(f"batch_gather: indices must have at least one axis, got {at.shape}")
     return gathering.gather(params, at, batch_dims=at.shape.rank - 1, name=name)

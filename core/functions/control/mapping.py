@@ -170,7 +170,7 @@ def map_fn(
 
 def _parts_of(found: Any, specs: Any, how: Sequence[Carried]) -> list[Any]:
     """The tensors that represent `fn`'s result for one row."""
-    structure.assert_same_structure(specs, found, check_types=False)
+    structure.assert_same_structure(specs, found)
     flat = zip(how, structure.flatten(found), strict=True)
     return [part for one, y in flat for part in one.of_row(y)]
 
@@ -207,7 +207,7 @@ def _stacked(results: Sequence[Any], signature: Any) -> Any:
     wanted: list[Any] = [None] * len(structure.flatten(first))
     if signature is not None:
         specs = _specs_of(signature)
-        structure.assert_same_structure(specs, first, check_types=False)
+        structure.assert_same_structure(specs, first)
         if any(isinstance(spec, CompositeSpec) for spec in structure.flatten(specs)):
             how = [carried(spec) for spec in structure.flatten(specs)]
             rows = zip(*[_parts_of(one, specs, how) for one in results], strict=True)

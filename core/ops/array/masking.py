@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.framework import dtypes
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Tensor, TensorLike
@@ -24,7 +23,7 @@ def boolean_mask(
 
     Args:
         tensor: [a, m, b]: groups of axes.
-        mask: [m], bool, of known rank, at least 1.
+        mask: [m], bool or numbers (chosen where not 0), of known rank, at least 1.
         axis: the axis of `tensor` at which `m` begins, a number or a scalar tensor; None is 0.
         name: name of the node while tracing.
 
@@ -35,7 +34,7 @@ def boolean_mask(
         ValueError: the shape of `mask` is not that of these axes, or its rank is 0 or unknown.
     """
     x = convert_to_tensor(tensor)
-    chosen = convert_to_tensor(mask, dtypes.bool)
+    chosen = convert_to_tensor(mask)  # numbers too: all but zero are chosen
     width = chosen.shape.rank
     if width is None:
         raise ValueError(

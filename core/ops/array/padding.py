@@ -1,5 +1,6 @@
 """Padding: Pad, PadV2, MirrorPad and its gradient."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pinnace.framework.shapes import Shape, unknown_shape
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import joining, shapes, slicing
+from pinnace.ops.array.broadcasting import known_value
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.opdef import InferCall, OpCall, attr, typed
 from pinnace.ops.registry import define, gradient_of
@@ -105,11 +107,35 @@ def pad(
             and np.ndim(constant_values) == 0
             and constant_values == 0
         ):
-            return execute_one(PAD, tensor, paddings, name=name)
-        return execute_one(PAD_V2, tensor, paddings, constant_values, name=name)
-    if kind not in _MODES:
+            padded = execute_one(PAD, tensor, paddings, name=name)
+        else:
+            padded = execute_one(PAD_V2, tensor, paddings, constant_values, name=name)
+    elif kind in _MODES:
+        padded = execute_one(MIRROR_PAD, convert_to_tensor(tensor), paddings, mode=kind, name=name)
+    else:
         raise ValueError(f"pad: mode must be CONSTANT, REFLECT or SYMMETRIC, got {mode!r}")
-    return execute_one(MIRROR_PAD, convert_to_tensor(tensor), paddings, mode=kind, name=name)
+    if not padded.shape.is_fully_defined() and isinstance(paddings, (list, tuple)):
+        _tell_known(padded, tensor, paddings)
+    return padded
+
+
+def _tell_known(padded: Tensor, tensor: TensorLike, paddings: Sequence[Any]) -> None:
+    """The sizes of axes whose pair is known among others that are not."""
+    pairs = [_known_pair(pair) for pair in paddings]
+    shape = convert_to_tensor(tensor).shape
+    if shape.rank == len(pairs):
+        padded.set_shape(
+            [
+                None if n is None or pair is None else n + sum(pair)
+                for n, pair in zip(shape, pairs, strict=True)
+            ]
+        )
+
+
+def _known_pair(pair: Any) -> list[int] | None:
+    parts = pair if isinstance(pair, (list, tuple)) else [pair]
+    known: list[Any] = [known_value(part) if isinstance(part, Tensor) else part for part in parts]
+    return None if any(part is None for part in known) else np.ravel(known).tolist()
 
 
 @gradient_of(slicing.SLICE)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any, NoReturn
 
 import numpy as np
@@ -71,7 +72,7 @@ def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
         except (TypeError, ValueError):  # tensors among the sizes, or an error that `execute` words
             pass
         else:
-            if array.shape == shape or min(shape, default=0) >= -1:
+            if array.shape == shape or min(map(index, shape), default=0) >= -1:
                 if not state.tapes:
                     return wrap(array)
                 sizes = wrap(np.array(shape, np.int32 if array.size < _INT32_MAX else np.int64))

@@ -480,7 +480,9 @@ def _infer_slice(call: InferCall) -> Shape:
     if rank is None:
         return Shape(None)
     if lengths is None:
-        return unknown_shape(rank)
+        # Those that are known among others that are not.
+        known = call.shape_constant(2)
+        return unknown_shape(rank) if known.rank is None else known
     sizes: list[int | None] = []
     for axis, length in enumerate(lengths.tolist()):
         whole = shape[axis] if shape.rank is not None else None

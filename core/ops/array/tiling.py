@@ -97,7 +97,11 @@ def repeat(
     wide = reshaping.expand_dims(x, at + 1)
     multiples = [casting.cast(most, int32) if i == at + 1 else 1 for i in range(rank + 1)]
     spread = tile(wide, convert_to_tensor(multiples, int32))
-    return masking.boolean_mask(spread, mask, axis=at, name=name)
+    made = masking.boolean_mask(spread, mask, axis=at, name=name)
+    total = broadcasting.known_value(counts)
+    if total is not None and not made.shape.is_fully_defined():
+        made.set_shape([*x.shape[:at], int(np.maximum(total, 0).sum()), *x.shape[at + 1 :]])
+    return made
 
 
 def _repeated_alike(x: Tensor, count: Tensor, axis: int, name: str | None) -> Tensor:

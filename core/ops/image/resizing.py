@@ -169,8 +169,8 @@ def _infer_resize(call: InferCall) -> Shape:
         call.fail(f"sizes must be positive, got {size.tolist()}")
     if shape.rank is None:
         shape = unknown_shape(4)
-    new: list[int | None] = [None, None] if size is None else [int(n) for n in size]
-    return Shape([shape[0], *new, shape[3]])
+    new = call.shape_constant(1)
+    return Shape([shape[0], *(new if new.rank == 2 else (None, None)), shape[3]])
 
 
 def _centres(call: OpCall) -> dict[str, Any]:

@@ -453,4 +453,8 @@ def eye(
     sizes = reshaping.reshape(length, [1])
     if batch_shape is not None:
         sizes = joining.concat([convert_to_tensor(batch, dtype_hint=int32), sizes], 0)
-    return diag(constants.ones(sizes, kind), name, num_rows=rows, num_cols=cols)
+    made = diag(constants.ones(sizes, kind), name, num_rows=rows, num_cols=cols)
+    if made.shape.rank is not None:
+        known = [None if isinstance(n, Operands) else int(n) for n in (num_rows, columns)]  # type: ignore[arg-type]
+        made.set_shape([*[None] * (made.shape.rank - 2), *known])
+    return made

@@ -267,3 +267,36 @@ def test_ctc_takes_the_arguments_of_version_1(
     np.testing.assert_array_equal(best.values, [1, 0, 2, 1, 0, 2])
     np.testing.assert_array_equal(second.indices, [[0, 0], [0, 1], [1, 0], [1, 1]])
     np.testing.assert_allclose(scores, [[-0.7081411, -2.421555], [-1.461649, -1.530901]], rtol=1e-6)
+
+
+def test_dimensions_compute_and_compare_as_tensorflows() -> None:
+    three, four, unknown = (v1.Dimension(n) for n in (3, 4, None))
+    sums = (three + four, three - 1, three * four, four // 3, four % 3, 1 + three, 9 - three)
+    assert [n.value for n in (*sums, 2 * three, 9 // four, 9 % four)] == [
+        *(7, 2, 12, 1, 1, 4, 6),
+        *(6, 2, 1),
+    ]
+    assert [n.value for n in (three + unknown, unknown * 2, three - None)] == [None] * 3
+    assert (three < four, three >= 4, three == 3, three != 3) == (True, False, True, False)
+    assert [unknown == unknown, three != unknown, unknown < 3] == [None] * 3
+    assert (bool(v1.Dimension(0)), str(three), str(unknown)) == (False, "3", "?")
+    assert three.is_compatible_with(None)
+    assert three.merge_with(None).value == unknown.merge_with(3).value == 3
+    with pytest.raises(ValueError, match="Dimensions 3 and 4 are not compatible"):
+        three.merge_with(four)
+    with pytest.raises(ValueError, match="Dimension -4 must be >= 0"):
+        v1.Dimension(1) - 5
+    with pytest.raises(TypeError, match="unsupported operand"):
+        three / 2
+    assert tf.TensorShape([unknown, three]).as_list() == [None, 3]
+    assert tf.reshape(tf.zeros(6), [v1.Dimension(2), -1]).shape == (2, 3)
+    assert v1.dimension_value(unknown) is None
+    assert v1.dimension_at_index(tf.TensorShape(None), 1) is None
+
+
+def test_batch_gather_takes_ragged_tensors() -> None:
+    places = tf.ragged.constant([[2, 1, 0], [0]])
+    table = tf.constant([["a", "b", "c"], ["d", "e", "f"]])
+    rows = tf.ragged.constant([["a", "b", "c"], ["d", "e"]])
+    for x in (table, rows):
+        assert v1.batch_gather(x, places).to_list() == [[b"c", b"b", b"a"], [b"d"]]

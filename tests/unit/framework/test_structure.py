@@ -87,7 +87,7 @@ def test_mappings_are_flattened_by_key_and_packed_in_their_own_order() -> None:
 
 
 def test_what_is_a_leaf() -> None:
-    for leaf in (None, "text", b"bytes", np.zeros(3), Record(1), {1, 2}, range(3), 1.5):
+    for leaf in (None, "text", b"bytes", np.zeros(3), Record(1), {1, 2}, iter([1]), 1.5):
         assert not structure.is_nested(leaf)
         assert len(structure.flatten(leaf)) == 1
         assert structure.pack_sequence_as(leaf, ["x"]) == "x"
@@ -225,3 +225,52 @@ def test_composites_expand_to_their_components_and_back() -> None:
         TensorSpec([3]),
     ]
     assert structure.pack_sequence_as(specs, [1, 2, 3], expand_composites=True)[0].right == 2
+
+
+@dataclass
+class Masked:
+    mask: bool
+    value: Any
+
+    def __tf_flatten__(self) -> tuple[tuple[bool], tuple[Any]]:
+        return (self.mask,), (self.value,)
+
+    @classmethod
+    def __tf_unflatten__(cls, metadata: tuple[bool], leaves: tuple[Any]) -> "Masked":
+        return cls(metadata[0], leaves[0])
+
+
+class Fields:
+    """What a class of `attrs` looks like: its fields by name, in order."""
+
+    __attrs_attrs__ = (types.SimpleNamespace(name="y"), types.SimpleNamespace(name="x"))
+
+    def __init__(self, y: Any, x: Any) -> None:
+        self.y, self.x = y, x
+
+
+def test_sequences_views_and_objects_with_parts_are_opened_as_tensorflow_does() -> None:
+    losses = {"b": 1, "a": 2}
+    for nest, leaves in (
+        (losses.values(), [1, 2]),  # in their own order
+        (losses.keys(), ["b", "a"]),
+        (losses.items(), ["b", 1, "a", 2]),
+        (range(3), [0, 1, 2]),
+        (collections.deque([1, (2,)]), [1, 2]),
+        (collections.UserList([1, 2]), [1, 2]),
+        (Masked(True, [1, 2]), [1, 2]),
+        (Fields([3], 4), [3, 4]),
+    ):
+        assert structure.is_nested(nest)
+        assert structure.flatten([nest, 5]) == [*leaves, 5]
+    assert structure.map_structure(lambda x: x + 1, losses.values()) == [2, 3]
+    assert structure.map_structure(lambda x: x + 1, collections.deque([1, 2])) == collections.deque(
+        [2, 3]
+    )
+    assert structure.map_structure(lambda x: 2 * x, Masked(True, [1, 2])) == Masked(True, [2, 4])
+    pair = structure.map_structure(lambda a, b: a + b, Fields([3], 4), Fields([30], 40))
+    assert (type(pair), pair.y, pair.x) == (Fields, [33], 44)
+    with pytest.raises(ValueError, match=r"at \['x'\]: a leaf .* against a list"):
+        structure.assert_same_structure(Fields(1, 2), Fields(1, [2]))
+    with pytest.raises(TypeError, match="Fields against Masked"):
+        structure.assert_same_structure(Fields(1, 2), Masked(True, 1))

@@ -37,10 +37,20 @@ def test_a_message_takes_a_dtype_and_a_shape() -> None:
 
 
 def test_values_must_fill_the_shape() -> None:
-    with pytest.raises(ValueError, match=r"shape \[2, 2\] holds 4 values, got 3"):
-        tf.make_tensor_proto([1, 2, 3], shape=[2, 2])
+    with pytest.raises(ValueError, match=r"shape \[2\] holds 2 values, got 3"):
+        tf.make_tensor_proto([1, 2, 3], shape=[2])
     with pytest.raises(TypeError, match=r"must have shape \[3\], got \[1\]"):
         tf.make_tensor_proto([1], shape=[3], verify_shape=True)
+
+
+def test_the_last_value_fills_the_shape() -> None:
+    filled = tf.make_ndarray(tf.make_tensor_proto([10, 11, 12], shape=[2, 3]))
+    assert filled.tolist() == [[10, 11, 12], [12, 12, 12]]
+    assert tf.make_ndarray(tf.make_tensor_proto(["f", "g"], shape=[3])).tolist() == [
+        b"f",
+        b"g",
+        b"g",
+    ]
 
 
 def test_static_values_are_what_constants_and_shapes_determine() -> None:

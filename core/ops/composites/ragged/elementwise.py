@@ -288,6 +288,8 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             raise InvalidArgumentError(f"{claim}, got {first!r} and {x!r}")
         for a, b in zip(first.nested_row_splits, x.nested_row_splits, strict=True):
             require_equal(a, b, claim)
+    # The rows are equal; those of uniform length say more.
+    first = max(matched, key=_uniform_axes)
     args, kwargs = _flat((args, kwargs))
     result = op(*args, **kwargs)
     if isinstance(result, Operands):
@@ -305,6 +307,12 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
                 "ragged.map_flat_values: op must keep the number of values",
             )
     return first.with_flat_values(result)
+
+
+def _uniform_axes(x: Any) -> int:
+    if not isinstance(x, RaggedTensor):
+        return 0
+    return (x._uniform is not None) + _uniform_axes(x.values)
 
 
 def _collect(value: Any, found: list[RaggedTensor]) -> None:

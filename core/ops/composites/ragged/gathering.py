@@ -225,7 +225,13 @@ def _shifted(values: Any, starts: Tensor, lengths: Tensor, kind: Any) -> Any:
     return arithmetic.add(places, starts)
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:  # noqa: C901 (one case per line)
+def gather_nd(  # noqa: C901 (one case per line)
+    params: Any,
+    indices: Any,
+    batch_dims: int = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> Any:
     """The slices of `params` at index tuples.
 
     Args:
@@ -233,7 +239,13 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
         indices: [..., k], integers, tensor or ragged tensor whose last axis is uniform.
         batch_dims: must be 0 for ragged tensors.
         name: accepted for TensorFlow's sake.
+        bad_indices_policy: must be the default for ragged tensors.
     """
+    if bad_indices_policy not in {"", "DEFAULT"}:
+        raise ValueError(
+            "gather_nd: bad_indices_policy must be the default for ragged tensors, got "
+            f"{bad_indices_policy!r}"
+        )
     if not isinstance(batch_dims, int) or batch_dims != 0:
         raise ValueError("gather_nd: batch_dims must be 0 for ragged tensors")
     x, at = _either(params), _either(indices, dtypes.int32)

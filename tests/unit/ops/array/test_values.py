@@ -485,3 +485,26 @@ def test_repeat_where_ranks_are_unknown(repeats: Any, axis: int | None, known: s
     }[known]
     repeated = tf.function(lambda x, n: tf.repeat(x, n, axis), input_signature=signature)
     _same(repeated(x, repeats), np.repeat(x, repeats, axis))
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (lambda x, n: tf.slice(x, [0, 0, 1], [n, 3, -1]), [None, 3, None]),
+        (lambda x, n: tf.pad(x, [[0, 0], [1, 2], [0, n]]), [None, 15, None]),
+        (lambda x, n: tf.pad(x, [[0, 0], [1, 2], [n, n]], "REFLECT"), [None, 15, None]),
+        (lambda _, n: tf.eye(3, n, [2, n]), [2, None, 3, None]),
+        (lambda _, n: tf.eye(n, 3), [None, 3]),
+        (lambda x, _: tf.repeat(x, [1] * 11 + [2], 1), [None, 13, 4]),
+        (lambda x, n: tf.image.resize(x[..., None], [n, 5]), [None, None, 5, 1]),
+    ],
+)
+def test_sizes_known_among_unknown_ones_are_in_the_static_shape(made: Any, expected: Any) -> None:
+    f = tf.function(lambda x: made(x, tf.shape(x)[0]))
+    concrete = f.get_concrete_function(tf.TensorSpec([None, 12, 4]))
+    assert concrete.outputs[0].shape.as_list() == expected
+
+
+def test_masks_may_be_numbers() -> None:
+    _same(tf.boolean_mask([[1, 2], [3, 4]], [[0, 1], [2, 0]]), [2, 3])
+    _same(tf.boolean_mask([[1, 2], [3, 4]], [0.0, 0.5]), [[3, 4]])

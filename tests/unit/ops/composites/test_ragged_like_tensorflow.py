@@ -107,3 +107,20 @@ def test_images_of_different_sizes_are_resized_one_by_one(method: str, traced: b
     expected = [resized(one), resized(other)]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert tf.image.resize(tf.ragged.stack([one, other])[:0], [4, 5]).shape == [0, 4, 5, 3]
+
+
+def test_uniform_rows_of_any_argument_are_kept() -> None:
+    x = tf.RaggedTensor.from_uniform_row_length(tf.ragged.constant([[1, 2], [3]]), 2)
+    y = tf.ragged.constant([[[1, 2], [3]]])
+    for both in ((x, y), (y, x)):
+        total = tf.ragged.map_flat_values(tf.add, *both)
+        assert int(total.uniform_row_length) == 2
+        assert total.to_list() == [[[2, 4], [6]]]
+
+
+def test_gather_nd_of_ragged_tensors_takes_the_default_policy_only() -> None:
+    x = tf.ragged.constant([["a", "b", "c"], ["d", "e"]])
+    found = tf.gather_nd(x, [[0, 1], [1, 1]], bad_indices_policy="")
+    assert found.numpy().tolist() == [b"b", b"e"]
+    with pytest.raises(ValueError, match="bad_indices_policy"):
+        tf.gather_nd(x, [[0, 1]], bad_indices_policy="IGNORE")
