@@ -101,7 +101,6 @@ DECLARED: dict[str, tuple[set[str], str]] = {
     ".argsort": ({"stable"}, _HOLDS),
     ".isin": ({"assume_unique"}, "a hint for another algorithm"),
     ".apply_channel_shift": ({"channel_axis"}, "all channels get the same number"),
-    ".SeedGenerator.next": ({"ordered"}, _HOLDS),
     ".set_loop_options": (
         {"parallel_iterations", "swap_memory", "maximum_iterations", "shape_invariants"},
         "AutoGraph reads the call; the function itself does nothing",
