@@ -295,6 +295,45 @@ NON_MAX_SUPPRESSION_V2 = define(
 )
 
 
+_BLOCK = 128
+
+
+def _best(corners: Array, scores: Array, limit: int, threshold: float, floor: float) -> Array:
+    """Selected boxes, best first; candidates are compared by blocks."""
+    candidates = np.flatnonzero(scores > floor)
+    # Ordered by descending score, then by ascending index.
+    candidates = candidates[np.argsort(-scores[candidates], kind="stable")]
+    kept = candidates[:0]
+    for begin in range(0, len(candidates), _BLOCK):
+        if len(kept) >= limit:
+            break
+        block = candidates[begin : begin + _BLOCK]
+        for at in range(0, len(kept), _BLOCK):
+            clash = _pairs(corners[block], corners[kept[at : at + _BLOCK]]) > threshold
+            block = block[~clash.any(axis=1)]
+        clash = _pairs(corners[block], corners[block]) > threshold
+        alive = np.ones(len(block), bool)
+        for i in range(len(block)):
+            if alive[i]:
+                alive[i + 1 :] &= ~clash[i, i + 1 :]
+        kept = np.concatenate([kept, block[alive]])
+    return kept[:limit]
+
+
+def _pairs(boxes: Array, others: Array) -> Array:
+    """`_overlaps` of each box with each of the others."""
+    low, high = (
+        find(boxes[:, None, part], others[None, :, part])
+        for find, part in ((np.maximum, slice(0, 2)), (np.minimum, slice(2, 4)))
+    )
+    sides = np.maximum(high - low, 0)
+    shared = sides[..., 0] * sides[..., 1]
+    area, areas = (np.prod(x[:, 2:] - x[:, :2], axis=1) for x in (boxes, others))
+    usable = (area > 0)[:, None] & (areas > 0)
+    union = area[:, None] + areas - shared
+    return np.where(usable, shared / np.where(usable, union, 1), 0)
+
+
 def selected(
     op: str, boxes: Array, scores: Array, most: Array, iou: Array, least: Array, sigma: float = 0.0
 ) -> tuple[Array, Array]:
@@ -308,25 +347,25 @@ def selected(
     _check_limits(op, limit, threshold, sigma)
     corners = _corners(boxes.astype(np.float32))
     scale = np.float32(-0.5 / sigma) if sigma else np.float32(0)
+    if not sigma:
+        kept = _best(corners, scores.astype(np.float32), limit, threshold, floor)
+        return kept.astype(np.int32), scores[kept]
     # Ordered by descending score, then by ascending index.
     queue = [(-score, i, 0) for i, score in enumerate(scores.astype(np.float32)) if score > floor]
     heapq.heapify(queue)
-    kept: list[int] = []
+    chosen: list[int] = []
     values: list[Any] = []
-    while queue and len(kept) < limit:
+    while queue and len(chosen) < limit:
         negative, i, seen = heapq.heappop(queue)
         score = -negative
         # Boxes chosen since this one was looked at last.
-        overlaps = _overlaps(corners[i], corners[kept[seen:]]).astype(np.float32)
-        if not sigma:
-            if (overlaps > threshold).any():
-                continue
-        elif overlaps.size:
+        overlaps = _overlaps(corners[i], corners[chosen[seen:]]).astype(np.float32)
+        if overlaps.size:
             lowered = score * np.prod(np.exp(scale * overlaps * overlaps), dtype=np.float32)
             if lowered != score:
                 if lowered > floor:
-                    heapq.heappush(queue, (-lowered, i, len(kept)))
+                    heapq.heappush(queue, (-lowered, i, len(chosen)))
                 continue
-        kept.append(i)
+        chosen.append(i)
         values.append(score)
-    return np.array(kept, np.int32), np.array(values, scores.dtype)
+    return np.array(chosen, np.int32), np.array(values, scores.dtype)

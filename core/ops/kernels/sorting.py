@@ -110,10 +110,29 @@ def unique(x: Array, index_dtype: npt.DTypeLike = np.int32) -> tuple[Array, Arra
         y[:] = list(seen)
         return y, idx.astype(index_dtype), np.bincount(idx, minlength=len(seen)).astype(index_dtype)
     keys = x.astype(computed_in(x.dtype), copy=False)
+    if keys.dtype.kind in "iu" and keys.size:
+        low, high = int(keys.min()), int(keys.max())
+        if high - low < max(_LONG, len(keys) // 4):
+            places = keys.astype(np.intp) - keys.min().astype(np.intp)
+            return _by_table(x, places, high - low + 1, index_dtype)
     _, first, inverse, counts = np.unique(
         keys, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     return _by_appearance(x, first, inverse, counts, index_dtype)
+
+
+def _by_table(
+    x: Array, places: Array, size: int, index_dtype: npt.DTypeLike
+) -> tuple[Array, Array, Array]:
+    """`unique` of integers of a small range: `places` are their distances from the least."""
+    counts = np.bincount(places, minlength=size)
+    first = np.empty(size, np.intp)
+    first[places[::-1]] = np.arange(len(places))[::-1]  # the last to be written stays
+    found = np.flatnonzero(counts)
+    order = found[np.argsort(first[found])]
+    rank = np.empty(size, index_dtype)
+    rank[order] = np.arange(len(order))
+    return x[first[order]], rank[places], counts[order].astype(index_dtype)
 
 
 def unique_along(

@@ -1,5 +1,6 @@
 """Conversion of strings: AsString, StringToNumber, case, length, substrings."""
 
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.memory import claim
+from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import broadcast, define, same_as_input
 from pinnace.ops.strings.elements import map_numbers, map_strings, shown, strings_of
@@ -156,6 +157,8 @@ def to_number(input: TensorLike, out_type: Any = float32, name: str | None = Non
     return execute_one(STRING_TO_NUMBER, input, out_type=kind, name=name)
 
 
+_INTEGER_LETTERS = b"0123456789+- \t\n\v\f\r"
+_FLOAT_LETTERS = _INTEGER_LETTERS + b".eE"
 _LONG = 4000  # digits; none of these types has more than 19
 
 # Adjacent parts match disjoint characters; otherwise a long text that is not a number would take
@@ -187,6 +190,13 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
             )
         return value
 
+    # Of these letters alone, Python's numbers are TensorFlow's.
+    plain = _FLOAT_LETTERS if out_type.is_floating else _INTEGER_LETTERS
+    if not joined(b"", string_tensor.reshape(-1).tolist()).translate(None, plain):
+        try:
+            return map_numbers(convert, string_tensor, out_type.numpy)
+        except (ValueError, OverflowError):
+            pass  # the loop below finds the string to name, or a number of many digits
     return map_numbers(number, string_tensor, out_type.numpy)
 
 
@@ -276,6 +286,9 @@ STRING_STRIP = define(
 )
 
 
+_CONTINUATIONS = bytes(range(0x80, 0xC0))
+
+
 def _starts(item: bytes) -> Array:
     """The start of each code point, and the end of the last."""
     begins = np.flatnonzero(np.frombuffer(item, np.uint8) & 0xC0 != 0x80)
@@ -299,7 +312,7 @@ def _length_kernel(input: Array, *, unit: str) -> Array:
 
 def _points(item: bytes) -> int:
     """The number of code points: bytes that are not continuation bytes."""
-    return len(_starts(item)) - 1
+    return len(item.translate(None, _CONTINUATIONS))
 
 
 STRING_LENGTH = define(
@@ -339,6 +352,10 @@ def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
             f"{list(len.shape)}"
         )
     shape = np.broadcast_shapes(input.shape, pos.shape, len.shape)
+    if shape == input.shape:
+        found = _plain_parts(input, np.broadcast_to(pos, shape), np.broadcast_to(len, shape), unit)
+        if found is not None:
+            return found
     columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in (input, pos, len)]
     # A string may expand to many pieces: find the starts of its code points once.
     steps = (
@@ -347,6 +364,26 @@ def _substr_kernel(input: Array, pos: Array, len: Array, *, unit: str) -> Array:
     rows = enumerate(zip(*columns, strict=True))
     parts = (_part(item, start, count, steps.get(id(item)), i) for i, (item, start, count) in rows)
     return strings_of(parts, shape)
+
+
+def _plain_parts(input: Array, pos: Array, count: Array, unit: str) -> Array | None:
+    """Parts of strings that need no search for code points and no error; None if there are any."""
+    items: list[Any] = input.reshape(-1).tolist()
+    if (count < 0).any():
+        return None
+    if unit != "BYTE":
+        try:
+            items = [item.decode() for item in items]
+        except UnicodeDecodeError:
+            return None
+    sizes = np.array([*map(len, items)], np.int64)
+    starts = pos.reshape(-1).astype(np.int64)
+    if ((starts > sizes) | (starts < -sizes)).any():
+        return None
+    starts += np.where(starts < 0, sizes, 0)
+    ends = starts + np.minimum(count.reshape(-1), sizes)
+    parts: Any = map(operator.getitem, items, map(slice, starts.tolist(), ends.tolist()))
+    return strings_of(parts if unit == "BYTE" else map(str.encode, parts), input.shape)
 
 
 def _part(item: bytes, start: int, count: int, steps: Array | None, place: int) -> bytes:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, int32
 from pinnace.framework.errors import InvalidArgumentError, OutOfRangeError
@@ -44,7 +45,10 @@ def _join_kernel(inputs: tuple[Array, ...], *, separator: str) -> Array:
     shape = next((x.shape for x in inputs if x.ndim), ())
     columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs] or [[b""]]
     between = _bytes(separator)
-    return strings_of((joined(between, row) for row in zip(*columns, strict=True)), shape)
+    rows = zip(*columns, strict=True)
+    if state.claim is None:
+        return strings_of(map(between.join, rows), shape)
+    return strings_of((joined(between, row) for row in rows), shape)
 
 
 def _infer_join(call: InferCall) -> Shape:

@@ -28,8 +28,8 @@ __all__ = ["regex_full_match", "regex_replace"]
 # The number of compiled patterns kept: each may come from a request and take up to 8 MB.
 _KEPT = 64
 
-# A set of single ASCII characters, such as punctuation or white space.
-_SET = re.compile(rb"\[(?!\^)(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
+# A set of ASCII characters, such as punctuation or white space, or all but such a set.
+_SET = re.compile(rb"\[\^?(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
 
 _SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
 
@@ -155,7 +155,7 @@ def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: boo
 
 @functools.lru_cache(maxsize=_KEPT)
 def _letters(expression: Any) -> bytes | None:
-    """The characters that an expression matches, if it matches single ASCII characters only."""
+    """The ASCII characters that an expression matches, if it matches single characters only."""
     if not _SET.fullmatch(expression.pattern):
         return None
     every = (bytes([code]) for code in range(128))
@@ -204,7 +204,16 @@ def _rewritten(op: str, x: Array, pattern: str | bytes, rewrite: Any, every: boo
     letters = _letters(expression) if every else None
     if letters is not None and not any(isinstance(part, int) for part in parts):
         new = b"".join(part for part in parts if isinstance(part, bytes))
-        return map_strings(lambda item: _exchanged(item, letters, new), x)
+        if not expression.pattern.startswith(b"[^"):
+            return map_strings(lambda item: _exchanged(item, letters, new), x)
+        return map_strings(
+            lambda item: (
+                _exchanged(item, letters, new)
+                if item.isascii()
+                else _replaced(expression, parts, item, every)
+            ),
+            x,
+        )
     return map_strings(lambda item: _replaced(expression, parts, item, every), x)
 
 

@@ -95,6 +95,11 @@ def _transcode_kernel(
     replaced = replace_control_characters and not refused
 
     def change(item: bytes) -> bytes:
+        if source == "utf-8" and not replace_control_characters:
+            try:
+                return item.decode().encode(output_encoding)
+            except UnicodeDecodeError:
+                pass
         points, _ = decoded(item, source, errors, replacement_char, replaced)
         if refused and (points < ord(" ")).any():
             raise InvalidArgumentError(
