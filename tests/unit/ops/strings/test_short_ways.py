@@ -1,11 +1,57 @@
 """Faster ways for plain strings give what the general ways give: values are TensorFlow's."""
 
+import random
+import zlib
+from typing import Any
+
 import numpy as np
 import pytest
 
 import pinnace as pn
 
 _TEXTS = [b"", b"Hello, World!", b"h\xc3\xa9llo", b"\xff\xfea\xc3"]
+
+
+def _many(count: int = 4000) -> list[bytes]:
+    """Texts of 0 to 200 bytes: any bytes, printable ones, UTF-8, and UTF-8 with an invalid end."""
+    draw = random.Random(1)
+    scripts = [(1, 0x80), (0x80, 0x800), (0x800, 0xD800), (0x10000, 0x110000)]
+    ends = [b"\xff", b"\xe2\x82", b"\xed\xa0\x80", b"\x00", b"", b"\xf4\x90\x80\x80", b"\xc0\x80"]
+    texts = []
+    for kind in range(count):
+        size = draw.choice([draw.randrange(8), draw.randrange(40), draw.randrange(201)])
+        if kind % 4 == 0:
+            texts.append(draw.randbytes(size))
+        elif kind % 4 == 1:
+            texts.append(bytes(draw.randrange(32, 127) for _ in range(size)))
+        elif kind % 4 == 2:
+            letters = [chr(draw.randrange(*draw.choice(scripts))) for _ in range(size // 4)]
+            texts.append("".join(letters).encode())
+        else:
+            letters = [chr(draw.randrange(97, 260)) for _ in range(size // 2)]
+            texts.append("".join(letters).encode() + draw.choice(ends))
+    return texts
+
+
+def _checksum(x: Any) -> int:
+    """Of numbers as int64, of strings one after another with their lengths."""
+    found = np.asarray(x)
+    if found.dtype == object:
+        flat = found.reshape(-1).tolist()
+        return zlib.crc32(b"".join(flat)) ^ zlib.crc32(np.array([*map(len, flat)], "<i8").tobytes())
+    return zlib.crc32(found.astype("<i8").tobytes())
+
+
+def test_buckets_of_many() -> None:
+    """TensorFlow 2.21's: this test with `tensorflow` for `pinnace` printed these checksums."""
+    texts, buckets = _many(), 2**62 + 1
+    found = pn.strings.to_hash_bucket_fast(texts, buckets)
+    assert _checksum(found) == 513999466
+    assert (
+        _checksum(pn.strings.to_hash_bucket_strong(texts, buckets, [-5, 2**63 - 1])) == 3974374566
+    )
+    one_by_one = [pn.strings.to_hash_bucket_fast(text, buckets).numpy() for text in texts[:200]]
+    assert one_by_one == found.numpy().tolist()[:200]
 
 
 def test_all_but_a_set_leaves_invalid_utf8() -> None:
