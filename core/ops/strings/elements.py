@@ -21,11 +21,11 @@ def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
     return out.reshape(shape)
 
 
-def slices_of(x: Array) -> Iterator[tuple[slice, list[bytes]]]:
-    """All elements, some at a time, so that other threads wait for each slice only."""
+def slices_of(x: Array, size: int = _SLICE) -> Iterator[tuple[slice, list[bytes]]]:
+    """All elements, `size` at a time, so that other threads wait for each slice only."""
     flat = x.reshape(-1)
-    for begin in range(0, flat.size, _SLICE):
-        piece = slice(begin, begin + _SLICE)
+    for begin in range(0, flat.size, size):
+        piece = slice(begin, begin + size)
         yield piece, flat[piece].tolist()
 
 

@@ -54,6 +54,33 @@ def test_buckets_of_many() -> None:
     assert one_by_one == found.numpy().tolist()[:200]
 
 
+@pytest.mark.parametrize(
+    ("texts", "sums"),
+    [
+        pytest.param(
+            _many(), (2221080610, 1167669381, 3670030962, 3573668715, 3487967493), id="some invalid"
+        ),
+        pytest.param(
+            _many()[1::4] + _many()[2::4],
+            (1870660531, 2107218287, 3051733681, 3468138013, 1761725380),
+            id="valid",
+        ),
+    ],
+)
+def test_characters_of_many(texts: list[bytes], sums: tuple[int, ...]) -> None:
+    """The checksums are TensorFlow 2.21's, of the same calls."""
+    points, starts = pn.strings.unicode_decode_with_offsets(texts, "UTF-8")
+    letters = pn.strings.unicode_split(texts, "UTF-8")
+    whole = pn.strings.unicode_encode(points, "UTF-16-BE")
+    found = (points.row_splits, points.flat_values, starts.flat_values, letters.flat_values, whole)
+    assert tuple(map(_checksum, found)) == sums
+
+
+def test_a_character_does_not_go_on_in_the_next_text() -> None:
+    points = pn.strings.unicode_decode([b"\xc3", b"\xa9", b"", b"a"], "UTF-8")
+    assert points.to_list() == [[0xFFFD], [0xFFFD], [], [97]]
+
+
 def test_all_but_a_set_leaves_invalid_utf8() -> None:
     found = pn.strings.regex_replace(_TEXTS, "[^a-z]", "_")
     assert found.numpy().tolist() == [b"", b"_ello___orld_", b"h_llo", b"\xff\xfea\xc3"]
