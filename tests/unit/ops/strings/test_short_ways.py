@@ -81,6 +81,22 @@ def test_a_character_does_not_go_on_in_the_next_text() -> None:
     assert points.to_list() == [[0xFFFD], [0xFFFD], [], [97]]
 
 
+def test_texts_of_many_numbers() -> None:
+    """The checksums are TensorFlow 2.21's, of the same calls."""
+    draw = random.Random(5)
+    integers = [draw.randrange(-(2**63), 2**63) >> draw.randrange(64) for _ in range(3000)]
+    floats = [draw.gauss(0, 1) * 10.0 ** draw.randrange(-20, 20) for _ in range(3000)]
+    floats += [float("inf"), float("-inf"), float("nan"), -0.0]
+    texts = [
+        pn.strings.as_string(pn.constant(integers, pn.int64)),
+        pn.strings.as_string(pn.constant(integers, pn.int64), width=12, fill="0"),
+        pn.strings.as_string(pn.constant(floats, pn.float64)),
+        pn.strings.as_string(pn.constant(floats, pn.float32), width=9, fill="-", precision=3),
+        pn.strings.as_string(pn.constant(floats, pn.float32), shortest=True),
+    ]
+    assert [_checksum(x) for x in texts] == [26989009, 1261765392, 1603568097, 985472813, 369837292]
+
+
 def test_all_but_a_set_leaves_invalid_utf8() -> None:
     found = pn.strings.regex_replace(_TEXTS, "[^a-z]", "_")
     assert found.numpy().tolist() == [b"", b"_ello___orld_", b"h_llo", b"\xff\xfea\xc3"]
