@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pinnace as pn
+from pinnace.ops.strings import patterns
 
 _TEXTS = [b"", b"Hello, World!", b"h\xc3\xa9llo", b"\xff\xfea\xc3"]
 
@@ -95,6 +96,50 @@ def test_texts_of_many_numbers() -> None:
         pn.strings.as_string(pn.constant(floats, pn.float32), shortest=True),
     ]
     assert [_checksum(x) for x in texts] == [26989009, 1261765392, 1603568097, 985472813, 369837292]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches", "checksum"),
+    [
+        ("[A-Z].*[0-9]", 50, 458980576),
+        ("^[a-z]+$", 1435, 2528386443),
+        (r"\d+-\d+", 1, 3202611875),
+        (r"\w+@\w+\.com", 1, 2460740404),
+        (r"\s*\w+\s*", 2395, 2703171450),
+        (".", 666, 4248969269),
+        ("a*b*c+", 249, 2521756955),
+        ("[^a-z]*", 1322, 221451835),
+        ("", 710, 2011177520),
+        ("a.c", 26, 836507327),
+        (r"[\]\-]+", 19, 1765775172),
+        ("a\tb", 0, 3885511521),
+        (".*b.*", 1168, 282498481),
+    ],
+)
+def test_full_matches_of_many(pattern: str, matches: int, checksum: int) -> None:
+    """How many match, and a checksum of which: TensorFlow 2.21's, of the same call."""
+    draw = random.Random(9)
+    letters = "abcdxyzABZ019 -@._$^]é\n\t\0ß&~|\\\x7f"
+    texts: list[str | bytes] = [
+        "ab@cd.com",
+        "1-2",
+        "12-345x",
+        "Ab9",
+        "aab",
+        "a\nc",
+        "\n\n",
+        b"\xffb9",
+    ]
+    for _ in range(4000):
+        few, size = letters[: draw.choice([3, 12, 40])], draw.choice([0, 1, 2, 3, 5, 8])
+        texts.append("".join(draw.choice(few) for _ in range(size)))
+    found = pn.strings.regex_full_match(texts, pattern).numpy()
+    assert (found.sum(), zlib.crc32(found.tobytes())) == (matches, checksum)
+
+
+def test_expressions_that_python_would_try_quadratically_often_are_left_to_re2() -> None:
+    for pattern in (b"a*a*b", b".*.*b", b"a?a?b", b"[a-c]+b*c+", b"a*b?a+c"):
+        assert patterns._pythons("", pattern) is None
 
 
 def test_all_but_a_set_leaves_invalid_utf8() -> None:
