@@ -1,6 +1,7 @@
 """Conversion of strings: AsString, StringToNumber, case, length, substrings."""
 
 import itertools
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -106,18 +107,28 @@ def _as_string_kernel(
         )
     if scientific and shortest:
         raise InvalidArgumentError("AsString: Cannot select both scientific and shortest notation")
+    if fill == "+" and T.is_unsigned:
+        fill = ""  # as C has it
     spec = (
         "%"
         + (f"{fill}{width}" if width >= 0 else fill)
         + (f".{precision}" if precision >= 0 else "")
     )
     spec += ("g" if shortest else "e" if scientific else "f") if floating else "d"
+    # C fills with zeros in front of digits only.
+    spaced = spec.replace("%0", "%")
+
+    def text(number: float) -> str:
+        return (spec if math.isfinite(number) else spaced) % number
+
     numbers = input.reshape(-1)
     claim(numbers.size * max(width, precision, 0))
     if T.is_bool:
         texts = ("true" if item else "false" for item in numbers.tolist())
     elif T.is_complex:
-        texts = (f"({spec % z.real},{spec % z.imag})" for z in numbers.tolist())
+        texts = (f"({text(z.real)},{text(z.imag)})" for z in numbers.tolist())
+    elif floating and spec != spaced and not np.isfinite(numbers).all():
+        texts = map(text, numbers.astype(np.float64).tolist())
     else:
         # One format of many numbers at a time costs less than one of each.
         line = spec.encode() + b"\n"

@@ -98,6 +98,16 @@ def test_texts_of_many_numbers() -> None:
     assert [_checksum(x) for x in texts] == [26989009, 1261765392, 1603568097, 985472813, 369837292]
 
 
+def test_texts_that_c_does_not_fill() -> None:
+    # Source: TensorFlow 2.21.
+    values = pn.constant([1.5, float("-inf"), float("nan")])
+    found = pn.strings.as_string(values, width=9, fill="0")
+    assert found.numpy().tolist() == [b"01.500000", b"     -inf", b"      nan"]
+    found = pn.strings.as_string(pn.cast(values[:2], "complex64"), width=5, precision=1, fill="0")
+    assert found.numpy().tolist() == [b"(001.5,000.0)", b"( -inf,000.0)"]
+    assert pn.strings.as_string(pn.constant([7], pn.uint8), fill="+").numpy() == [b"7"]
+
+
 @pytest.mark.parametrize(
     ("pattern", "matches", "checksum"),
     [
