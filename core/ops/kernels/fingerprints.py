@@ -333,3 +333,22 @@ def _sip(x: _Strings, key: tuple[int, int]) -> Array:
     found = np.empty(len(order), np.uint64)
     found[order] = _finished(state)
     return found
+
+
+def murmur64s(items: list[bytes]) -> Array:
+    """`murmur64` of each string, uint64."""
+    return _each(items, _LONG, murmur64, _murmur)
+
+
+def _murmur(x: _Strings) -> Array:
+    found = _MURMUR_SEED ^ (x.sizes.astype(np.uint64) * _MURMUR)
+    for place in range(0, int(x.sizes.max()) - 7, 8):
+        (of,) = np.nonzero(x.sizes >= place + 8)
+        word = _mixed(x.words(x.starts[of] + place) * _MURMUR) * _MURMUR
+        found[of] = (found[of] ^ word) * _MURMUR
+    (of,) = np.nonzero(x.sizes % 8)
+    left = x.sizes[of] % 8
+    word = x.words(x.starts[of] + x.sizes[of] - left)
+    word &= (np.uint64(1) << left.astype(np.uint64) * 8) - np.uint64(1)
+    found[of] = (found[of] ^ word) * _MURMUR
+    return np.asarray(_mixed(_mixed(found) * _MURMUR))

@@ -8,10 +8,10 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.kernels.fingerprints import farm64s, murmur64, sip64s
+from pinnace.ops.kernels.fingerprints import farm64s, murmur64s, sip64s
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define, same_as_input
-from pinnace.ops.strings.elements import map_numbers, slices_of
+from pinnace.ops.strings.elements import slices_of
 
 __all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
 
@@ -50,7 +50,7 @@ def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None)
 
 def _kernel(string_tensor: Array, *, num_buckets: int) -> Array:
     _check("StringToHashBucket", num_buckets)
-    return map_numbers(lambda item: murmur64(item) % num_buckets, string_tensor, np.int64)
+    return _buckets(murmur64s, string_tensor, num_buckets)
 
 
 STRING_TO_HASH_BUCKET = define(

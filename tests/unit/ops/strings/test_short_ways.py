@@ -51,6 +51,11 @@ def test_buckets_of_many() -> None:
     assert (
         _checksum(pn.strings.to_hash_bucket_strong(texts, buckets, [-5, 2**63 - 1])) == 3974374566
     )
+    assert _checksum(pn.strings.to_hash_bucket(texts, buckets)) == 2107323721
+    prints = pn.raw_ops.Fingerprint(data=texts, method="farmhash64")
+    assert _checksum(prints) == 1760360263
+    pairs = pn.raw_ops.Fingerprint(data=pn.reshape(texts, [-1, 2]), method="farmhash64")
+    assert _checksum(pairs) == 2808119761
     one_by_one = [pn.strings.to_hash_bucket_fast(text, buckets).numpy() for text in texts[:200]]
     assert one_by_one == found.numpy().tolist()[:200]
 
