@@ -128,7 +128,7 @@ def _as_string_kernel(
     elif T.is_complex:
         texts = (f"({text(z.real)},{text(z.imag)})" for z in numbers.tolist())
     elif floating and spec != spaced and not np.isfinite(numbers).all():
-        texts = map(text, numbers.astype(np.float64).tolist())
+        texts = (text(number) for number in numbers.astype(np.float64).tolist())
     else:
         # One format of many numbers at a time costs less than one of each.
         line = spec.encode() + b"\n"
