@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Operands, Tensor, TensorLike
 from pinnace.ops.execute import execute
+from pinnace.ops.memory import joined
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr
 from pinnace.ops.registry import define
 
@@ -85,29 +87,59 @@ def _kernel(
     select_cols: tuple[int, ...],
 ) -> tuple[Array, ...]:
     shape = np.shape(records)
-    lines = [line.decode("latin-1") for line in np.asarray(records, object).ravel().tolist()]
+    lines = np.asarray(records, object).ravel().tolist()
+    delimiter, wanted = _text(field_delim), len(record_defaults)
+    columns = _plain_columns(lines, delimiter, use_quote_delim, select_cols)
+    if columns is None or len(columns) != wanted:
+        columns = _columns(lines, delimiter, use_quote_delim, select_cols, wanted)
     empty = ("", _text(na_value))
+    return tuple(
+        column_of(column, kind, np.ravel(default), index, empty).reshape(shape)
+        for index, (column, kind, default) in enumerate(
+            zip(columns, OUT_TYPE, record_defaults, strict=True)
+        )
+    )
+
+
+def _plain_columns(
+    lines: list[bytes], delimiter: str, quoted: bool, chosen: tuple[int, ...]
+) -> list[list[str]] | None:
+    """The fields of lines that a delimiter splits and nothing else; None if there is more to it."""
+    special = b'\r\n\0"' if quoted else b"\r\n\0"
+    mark = delimiter.encode("ascii", "replace")
+    if not lines or len(mark) != 1 or not delimiter.isascii() or mark in b'\r\n\0"':
+        return None
+    text = joined(mark, lines)
+    widths = {line.count(mark) + 1 for line in lines}
+    if len(widths) > 1 or len(text.translate(None, special)) < len(text):
+        return None
+    width = widths.pop()
+    if (chosen and chosen[-1] >= width) or max(map(len, lines)) > csv.field_size_limit():
+        return None
+    fields = text.decode("latin-1").split(delimiter)
+    return [fields[index::width] for index in chosen or range(width)]
+
+
+def _columns(
+    lines: list[bytes], delimiter: str, quoted: bool, chosen: tuple[int, ...], wanted: int
+) -> list[list[str]]:
+    """The fields of any lines, column by column."""
     rows = []
-    for number, line in enumerate(lines):
-        rows.append(_fields(line, number, _text(field_delim), use_quote_delim))
-        wanted = len(record_defaults)
-        if select_cols:
-            if select_cols[-1] >= len(rows[-1]):
+    for number, line in enumerate([line.decode("latin-1") for line in lines]):
+        row = _fields(line, number, delimiter, quoted)
+        if chosen:
+            if chosen[-1] >= len(row):
                 raise InvalidArgumentError(
-                    f"DecodeCSV: record {number} must have at least {select_cols[-1] + 1} fields, "
-                    f"has {len(rows[-1])}: {line!r}"
+                    f"DecodeCSV: record {number} must have at least {chosen[-1] + 1} fields, "
+                    f"has {len(row)}: {line!r}"
                 )
-            rows[-1] = [rows[-1][i] for i in select_cols]
-        if len(rows[-1]) != wanted:
+            row = [row[i] for i in chosen]
+        if len(row) != wanted:
             raise InvalidArgumentError(
-                f"DecodeCSV: record {number} must have {wanted} fields, "
-                f"has {len(rows[-1])}: {line!r}"
+                f"DecodeCSV: record {number} must have {wanted} fields, has {len(row)}: {line!r}"
             )
-    found = []
-    for index, (kind, default) in enumerate(zip(OUT_TYPE, record_defaults, strict=True)):
-        column = [row[index] for row in rows]
-        found.append(column_of(column, kind, np.ravel(default), index, empty).reshape(shape))
-    return tuple(found)
+        rows.append(row)
+    return [[row[index] for row in rows] for index in range(wanted)]
 
 
 def _text(value: Any) -> str:
@@ -139,21 +171,61 @@ def column_of(
     who: str = "DecodeCSV",
 ) -> Array:
     """The fields of column `index`, each in Latin-1, as values; empty ones become the default."""
-    values: list[Any] = []
-    for number, field in enumerate(fields):
-        if field in empty:
-            if not default.size:
-                raise InvalidArgumentError(
-                    f"{who}: field {index} is required, record {number} has none"
-                )
-            values.append(default[0])
-        elif kind is dtypes.string:
-            values.append(field.encode("latin-1"))
-        else:
-            values.append(_number(field, kind, index, number, who))
+    values = _plain_values(fields, kind, default, empty)
+    if values is None:
+        values = [
+            _value(field, kind, default, index, number, empty, who)
+            for number, field in enumerate(fields)
+        ]
     out = np.empty(len(values), kind.numpy)
     out[:] = values
     return out
+
+
+def _plain_values(
+    fields: list[str], kind: DType, default: Array, empty: tuple[str, str]
+) -> list[Any] | None:
+    """The values of fields without an error, None if there is one."""
+    convert: Any = float if kind.is_floating else int
+    if kind is dtypes.string:
+        convert = _LATIN
+    gaps = any(text in fields for text in empty)
+    if gaps and not default.size:
+        return None
+    try:
+        if gaps:
+            filling = default[0]
+            values = [filling if field in empty else convert(field) for field in fields]
+        else:
+            values = list(map(convert, fields))
+    except ValueError:
+        return None
+    if kind.is_integer and values and not kind.min <= min(values) <= max(values) <= kind.max:
+        return None
+    return values
+
+
+_LATIN = operator.methodcaller("encode", "latin-1")
+
+
+def _value(
+    field: str,
+    kind: DType,
+    default: Array,
+    index: int,
+    number: int,
+    empty: tuple[str, str],
+    who: str,
+) -> Any:
+    if field in empty:
+        if not default.size:
+            raise InvalidArgumentError(
+                f"{who}: field {index} is required, record {number} has none"
+            )
+        return default[0]
+    if kind is dtypes.string:
+        return field.encode("latin-1")
+    return _number(field, kind, index, number, who)
 
 
 def _number(field: str, kind: DType, index: int, record: int, who: str) -> Any:

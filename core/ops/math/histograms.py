@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+_PIECE = 1 << 14  # values that are counted at a time: they stay in the cache
+
 
 def histogram_fixed_width(
     values: TensorLike,
@@ -41,6 +43,9 @@ def histogram_fixed_width(
 
     Returns:
         [nbins], `dtype`.
+
+    Raises:
+        InvalidArgumentError: a value is NaN.
     """
     x = convert_to_tensor(values)
     limits = convert_to_tensor(value_range, x.dtype)
@@ -97,9 +102,17 @@ def _kernel(values: Array, value_range: Array, nbins: Array, *, dtype: Any) -> A
         )
     low, high = value_range.astype(np.float64)
     width = (high - low) / count
-    places = np.floor((values.reshape(-1).astype(np.float64) - low) / width)
-    inside = np.clip(places[~np.isnan(places)], 0, count - 1).astype(np.int64)
-    return np.bincount(inside, minlength=count).astype(dtype.numpy)
+    found = np.zeros(count, np.int64)
+    flat, size = values.reshape(-1), max(_PIECE, 4 * count)
+    for begin in range(0, flat.size, size):
+        x = flat[begin : begin + size].astype(np.float64)
+        x -= low
+        x /= width
+        np.clip(x, 0, count - 1, out=x)
+        if np.isnan(x).any():
+            raise InvalidArgumentError("HistogramFixedWidth: values must not contain NaN")
+        found += np.bincount(x.astype(np.intp), minlength=count)
+    return found.astype(dtype.numpy)
 
 
 def _infer(call: InferCall) -> Shape:

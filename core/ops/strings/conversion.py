@@ -1,5 +1,7 @@
 """Conversion of strings: AsString, StringToNumber, case, length, substrings."""
 
+import itertools
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -27,10 +29,11 @@ from pinnace.ops.execute import execute_one
 from pinnace.ops.memory import claim, joined
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import broadcast, define, same_as_input
-from pinnace.ops.strings.elements import map_numbers, map_strings, shown, strings_of
+from pinnace.ops.strings.elements import map_numbers, map_strings, shown, slices_of, strings_of
 
 __all__ = ["as_string", "length", "lower", "strip", "substr", "to_number", "upper"]
 
+_TOGETHER = 1 << 10  # numbers that are formatted at a time
 _UNITS = ("BYTE", "UTF8_CHAR")
 
 
@@ -104,22 +107,34 @@ def _as_string_kernel(
         )
     if scientific and shortest:
         raise InvalidArgumentError("AsString: Cannot select both scientific and shortest notation")
+    if fill == "+" and T.is_unsigned:
+        fill = ""  # as C has it
     spec = (
         "%"
         + (f"{fill}{width}" if width >= 0 else fill)
         + (f".{precision}" if precision >= 0 else "")
     )
     spec += ("g" if shortest else "e" if scientific else "f") if floating else "d"
+    # C fills with zeros in front of digits only.
+    spaced = spec.replace("%0", "%")
+
+    def text(number: float) -> str:
+        return (spec if math.isfinite(number) else spaced) % number
+
     numbers = input.reshape(-1)
     claim(numbers.size * max(width, precision, 0))
     if T.is_bool:
         texts = ("true" if item else "false" for item in numbers.tolist())
     elif T.is_complex:
-        texts = (f"({spec % z.real},{spec % z.imag})" for z in numbers.tolist())
-    elif floating:
-        texts = (spec % number for number in numbers.astype(np.float64).tolist())
+        texts = (f"({text(z.real)},{text(z.imag)})" for z in numbers.tolist())
+    elif floating and spec != spaced and not np.isfinite(numbers).all():
+        texts = (text(number) for number in numbers.astype(np.float64).tolist())
     else:
-        texts = (spec % number for number in numbers.tolist())
+        # One format of many numbers at a time costs less than one of each.
+        line = spec.encode() + b"\n"
+        many = slices_of(numbers.astype(np.float64) if floating else numbers, _TOGETHER)
+        lines = ((line * len(items) % tuple(items)).split(b"\n")[:-1] for _, items in many)
+        return strings_of(itertools.chain.from_iterable(lines), input.shape)
     return strings_of((text.encode() for text in texts), input.shape)
 
 

@@ -1,6 +1,6 @@
 """Python functions of bytes applied to every element of an array of strings."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,14 @@ def strings_of(items: Iterable[bytes], shape: tuple[int, ...]) -> Array:
     return out.reshape(shape)
 
 
+def slices_of(x: Array, size: int = _SLICE) -> Iterator[tuple[slice, list[bytes]]]:
+    """All elements, `size` at a time, so that other threads wait for each slice only."""
+    flat = x.reshape(-1)
+    for begin in range(0, flat.size, size):
+        piece = slice(begin, begin + size)
+        yield piece, flat[piece].tolist()
+
+
 def map_strings(function: Callable[[bytes], bytes], x: Array) -> Array:
     """function(element) for each element, as strings."""
     return strings_of(map(function, x.reshape(-1).tolist()), x.shape)
@@ -32,9 +40,8 @@ def map_numbers(function: Callable[[bytes], Any], x: Array, dtype: Any) -> Array
     if flat.size <= _SLICE:
         return np.array([function(item) for item in flat.tolist()], dtype).reshape(x.shape)
     out = np.empty(flat.shape, dtype)
-    for begin in range(0, flat.size, _SLICE):  # other threads wait for each of them
-        piece = flat[begin : begin + _SLICE].tolist()
-        out[begin : begin + _SLICE] = np.array([function(item) for item in piece], dtype)
+    for piece, items in slices_of(x):
+        out[piece] = np.array([function(item) for item in items], dtype)
     return out.reshape(x.shape)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
+from pinnace.ops.memory import joined
 from pinnace.ops.strings.elements import shown
 
 if TYPE_CHECKING:
@@ -103,6 +104,26 @@ def decoded(
     if errors == "ignore":
         return points[~wrong], starts[~wrong]
     return np.where(wrong, replacement, points), starts
+
+
+def decoded_together(items: list[bytes]) -> tuple[Array, Array, Array] | None:
+    """The number of code points of each text, all of them, and where each begins in its text.
+
+    None if there is a text that is no UTF-8.
+    """
+    text = joined(b"", items)
+    try:
+        points = np.frombuffer(text.decode().encode("utf-32-le"), "<i4")
+    except UnicodeDecodeError:
+        return None
+    leading = np.frombuffer(text, np.uint8) & 0xC0 != 0x80
+    bounds = np.cumsum([0, *map(len, items)])
+    # A text must not begin within a character, which the one before it has begun.
+    if not leading[bounds[bounds < len(text)]].all():
+        return None
+    places = np.flatnonzero(leading)
+    counts = np.diff(np.searchsorted(places, bounds))
+    return counts, points, places - np.repeat(bounds[:-1], counts)
 
 
 def _ordered(text: bytes, encoding: str) -> tuple[str, int]:

@@ -1,6 +1,6 @@
 """Strings to buckets: StringToHashBucket, StringToHashBucketFast, StringToHashBucketStrong."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
-from pinnace.ops.kernels.fingerprints import farm64, murmur64, sip64
+from pinnace.ops.kernels.fingerprints import farm64s, murmur64s, sip64s
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, attr
 from pinnace.ops.registry import define, same_as_input
-from pinnace.ops.strings.elements import map_numbers
+from pinnace.ops.strings.elements import slices_of
 
 __all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
 
@@ -19,6 +19,13 @@ __all__ = ["to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong"]
 def _check(op: str, num_buckets: int) -> None:
     if num_buckets < 1:
         raise InvalidArgumentError(f"{op}: num_buckets must be at least 1, got {num_buckets}")
+
+
+def _buckets(hashes: Callable[[list[bytes]], Array], x: Array, num_buckets: int) -> Array:
+    out = np.empty(x.size, np.int64)
+    for piece, items in slices_of(x):
+        out[piece] = hashes(items) % num_buckets
+    return out.reshape(x.shape)
 
 
 def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
@@ -43,7 +50,7 @@ def to_hash_bucket(input: TensorLike, num_buckets: int, name: str | None = None)
 
 def _kernel(string_tensor: Array, *, num_buckets: int) -> Array:
     _check("StringToHashBucket", num_buckets)
-    return map_numbers(lambda item: murmur64(item) % num_buckets, string_tensor, np.int64)
+    return _buckets(murmur64s, string_tensor, num_buckets)
 
 
 STRING_TO_HASH_BUCKET = define(
@@ -80,7 +87,7 @@ def to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = 
 
 def _fast_kernel(input: Array, *, num_buckets: int) -> Array:
     _check("StringToHashBucketFast", num_buckets)
-    return map_numbers(lambda item: farm64(item) % num_buckets, input, np.int64)
+    return _buckets(farm64s, input, num_buckets)
 
 
 STRING_TO_HASH_BUCKET_FAST = define(
@@ -131,7 +138,7 @@ def _strong_kernel(input: Array, *, num_buckets: int, key: tuple[int, ...]) -> A
             f"StringToHashBucketStrong: Key must have 2 elements, integers, got {list(key)}"
         )
     low, high = (k % (1 << 64) for k in key)
-    return map_numbers(lambda item: sip64(item, (low, high)) % num_buckets, input, np.int64)
+    return _buckets(lambda items: sip64s(items, (low, high)), input, num_buckets)
 
 
 STRING_TO_HASH_BUCKET_STRONG = define(

@@ -8,6 +8,7 @@ matches invalid bytes.
 import functools
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,13 @@ _KEPT = 64
 # A set of ASCII characters, such as punctuation or white space, or all but such a set.
 _SET = re.compile(rb"\[\^?(?:[^\\\[\]\x80-\xff]|\\[^0-9A-Za-z\x80-\xff]|\\[dsw])+\]")
 
+# One ASCII character out of some, and whether it repeats.
+_ATOM = re.compile(
+    rb"(%b|\\[^0-9A-Za-z\x80-\xff]|\\[dsw]|[^\\^$|?*+()\[\]{}\x80-\xff])([*+?]?)" % _SET.pattern
+)
+_ATOMS = re.compile(rb"\^?((?:%b)*)\$?" % _ATOM.pattern)
+_MANY = 256  # texts for which an expression is worth an analysis
+
 _SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
 
 
@@ -49,8 +57,43 @@ def _readable(text: str | bytes) -> str:
 
 
 def _matches(op: str, x: Array, pattern: str | bytes) -> Array:
-    whole = compiled(op, pattern).fullmatch
-    return map_numbers(lambda item: whole(item) is not None, x, bool)
+    expression = compiled(op, pattern)
+    whole = expression.fullmatch
+    quick = _pythons(op, expression.pattern) if x.size >= _MANY else None
+    if quick is None:
+        return map_numbers(lambda item: whole(item) is not None, x, bool)
+    return map_numbers(
+        lambda item: (quick(item) if item.isascii() else whole(item)) is not None, x, bool
+    )
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _pythons(op: str, pattern: bytes) -> Callable[[bytes], object] | None:
+    """A full match by Python's engine, whose calls are faster; None where it may take longer.
+
+    Python tries again with one repetition less where RE2 need not. Time stays linear if that fails
+    at the next character, or if nothing that repeats follows.
+    """
+    found = _ATOMS.fullmatch(pattern)
+    if found is None:
+        return None
+    every = [bytes([code]) for code in range(128)]
+    parts = []
+    for atom, mark in _ATOM.findall(found.group(1)):
+        fits = compiled.__wrapped__(op, atom).fullmatch
+        parts.append(({one for one in every if fits(one) is not None}, mark))
+    for place, (letters, mark) in enumerate(parts):
+        following = parts[place + 1 :]
+        if mark and any(later for _, later in following):
+            for others, later in following:
+                if letters & others:
+                    return None
+                if later in {b"", b"+"}:
+                    break
+    if not all(letters for letters, _ in parts):
+        return None
+    sets = [b"[%b]%b" % (b"".join(map(re.escape, sorted(part))), mark) for part, mark in parts]
+    return re.compile(b"".join(sets)).fullmatch
 
 
 @takes_composites(values=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,8 +141,19 @@ def _encode_kernel(
         raise InvalidArgumentError(
             f"UnicodeEncode: input_splits must go from 0 to {len(input_values)}, got {splits}"
         )
-    if any(a > b for a, b in itertools.pairwise(splits)):
+    if (input_splits[1:] < input_splits[:-1]).any():
         raise InvalidArgumentError(f"UnicodeEncode: input_splits must not fall, got {splits}")
+    try:
+        text = input_values.astype("<u4").tobytes().decode("utf-32-le")
+    except UnicodeDecodeError:
+        pass  # not all are code points
+    else:
+        encode = operator.methodcaller("encode", output_encoding)
+        if splits == list(range(len(text) + 1)):
+            letters = {letter: encode(letter) for letter in set(text)}
+            return strings_of(map(letters.__getitem__, text), (len(text),))
+        parts = (encode(text[a:b]) for a, b in itertools.pairwise(splits))
+        return strings_of(parts, (len(splits) - 1,))
     points = input_values.tolist()
     rows = [
         _encoded(points[a:b], output_encoding, errors, replacement_char)

@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import ANY_VALUE, string
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.execute import execute_one
-from pinnace.ops.kernels.fingerprints import farm64
+from pinnace.ops.kernels.fingerprints import farm64, farm64s
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE
 from pinnace.ops.registry import define
 
@@ -48,6 +48,10 @@ def _eight(data: bytes) -> bytes:
     return int(farm64(data)).to_bytes(8, "little")
 
 
+def _eights(items: list[bytes]) -> Array:
+    return farm64s(items).astype("<u8").view(np.uint8).reshape(-1, 8)
+
+
 def _kernel(data: Array, method: Array) -> Array:
     if method.ndim or method[()] != _METHOD:
         raise InvalidArgumentError(
@@ -59,10 +63,11 @@ def _kernel(data: Array, method: Array) -> Array:
     if data.dtype != object:
         found = [_eight(np.ascontiguousarray(row).tobytes()) for row in rows]
     elif rows.shape[1] == 1:
-        found = [_eight(row[0]) for row in rows]
+        return _eights(rows[:, 0].tolist())
     else:
         # TensorFlow: the fingerprint of the strings' fingerprints.
-        found = [_eight(b"".join(map(_eight, row.tolist()))) for row in rows]
+        of_all = _eights(rows.reshape(-1).tolist()).reshape(len(rows), -1)
+        found = [_eight(row.tobytes()) for row in of_all]
     return np.frombuffer(b"".join(found), np.uint8).reshape(-1, 8)
 
 

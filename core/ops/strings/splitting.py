@@ -15,12 +15,13 @@ from pinnace.framework.tensor import Array
 from pinnace.ops.array.axes import require_rank
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr, typed
 from pinnace.ops.registry import define
-from pinnace.ops.strings.elements import strings_of
-from pinnace.ops.strings.encodings import check_replacement, codec_of, decoded
+from pinnace.ops.strings.elements import slices_of, strings_of
+from pinnace.ops.strings.encodings import check_replacement, codec_of, decoded, decoded_together
 
 __all__: list[str] = []
 
 _PIECE = 1 << 15  # bytes of text that are split at a time
+_TOGETHER = 1 << 10  # strings that are decoded at a time
 
 
 def parts_of(text: bytes, separator: bytes, most: int) -> list[bytes]:
@@ -112,18 +113,25 @@ def _decode_kernel(
 ) -> tuple[Array, Array, Array]:
     encoding = codec_of(input_encoding, "UnicodeDecode")
     check_replacement(replacement_char, "UnicodeDecode")
-    rows = [
-        decoded(item, encoding, errors, replacement_char, replace_control_characters)
-        for item in input.reshape(-1).tolist()
-    ]
-    splits = np.zeros(len(rows) + 1, Tsplits.numpy)
-    splits[1:] = np.cumsum([len(points) for points, _ in rows])
-    none = np.zeros(0, np.int64)
-    return (
-        splits,
-        np.concatenate([none, *(points for points, _ in rows)]).astype(np.int32),
-        np.concatenate([none, *(starts for _, starts in rows)]),
-    )
+    counts, points, starts = [], [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    plain = encoding == "utf-8" and not replace_control_characters
+    for _, items in slices_of(input, _TOGETHER):
+        found = decoded_together(items) if plain else None
+        if found is None:
+            rows = [
+                decoded(item, encoding, errors, replacement_char, replace_control_characters)
+                for item in items
+            ]
+            counts += [len(row) for row, _ in rows]
+            points += [row for row, _ in rows]
+            starts += [row for _, row in rows]
+        else:
+            counts += found[0].tolist()
+            points.append(found[1])
+            starts.append(found[2])
+    splits = np.zeros(len(counts) + 1, Tsplits.numpy)
+    splits[1:] = np.cumsum(counts)
+    return splits, np.concatenate(points).astype(np.int32), np.concatenate(starts)
 
 
 UNICODE_DECODE_WITH_OFFSETS = define(
