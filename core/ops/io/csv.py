@@ -189,6 +189,8 @@ def _plain_values(
     convert: Any = float if kind.is_floating else int
     if kind is dtypes.string:
         convert = _LATIN
+    elif any("_" in field for field in fields):
+        return None
     gaps = any(text in fields for text in empty)
     if gaps and not default.size:
         return None
@@ -230,7 +232,9 @@ def _value(
 
 def _number(field: str, kind: DType, index: int, record: int, who: str) -> Any:
     try:
-        value = float(field) if kind.is_floating else int(field)
+        # Python, unlike C, separates digits by underscores.
+        written = field.replace("_", "?")
+        value = float(written) if kind.is_floating else int(written)
     except ValueError:
         raise InvalidArgumentError(
             f"{who}: field {index} of record {record} must be {kind.name}, got {field!r}"

@@ -134,6 +134,8 @@ def test_many_lines_of_csv() -> None:
         ("1,2", [0], "must have 1 fields, has 2"),
         ("a", [0], "must be int32, got 'a'"),
         ("3000000000", [0], "must be int32"),
+        ("1_0", [0], "must be int32"),
+        ("1_0.5", [0.0], "must be float32, got '1_0.5'"),
         ("", [tf.int32], "is required"),
         ('"a', [""], "is not CSV"),
     ],
