@@ -81,9 +81,13 @@ GRADIENT_ABOVE = GradientAbove()
 SLOW = frozenset({"erf", "erfc", "exp", "expm1", "log", "log1p", "sigmoid", "tanh"})
 
 
-def is_slow(expression: str) -> bool:
-    """Whether an expression calls one of `SLOW`, or chooses between two values."""
-    return " if " in expression or any(f"{name}(" in expression for name in SLOW)
+_OF_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+
+
+def calls_slow(expression: str) -> bool:
+    """Whether an expression calls one of `SLOW`."""
+    pieces = expression.split("(")[:-1]
+    return any(piece[len(piece.rstrip(_OF_NAMES)) :] in SLOW for piece in pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +433,8 @@ class OpDef:
         asked, self.wants_ctx = _kernel_parameters(self.kernel)
         owned = {*self.attrs, *self.type_sets, *self.list_types, *self.number_attrs}
         self.kernel_attrs = tuple(name for name in asked if name in owned)
-        self.shared = self.shared or is_slow(self.fuse or "")
+        form = self.fuse or ""
+        self.shared = self.shared or " if " in form or calls_slow(form)
         self.checked = set()
         self.repeats = {}
         self.repeatable = self._is_repeatable()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pinnace.engine.codegen import forms, totals
 from pinnace.engine.steps import uses_of
 from pinnace.framework import dtypes
+from pinnace.ops.opdef import calls_slow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -342,7 +343,7 @@ def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
         node = steps[place].node
         is_row = forms.reduced_axes(node, _first(node, sizes)) is not None
         template = forms.template(node, chooses=True) or ""
-        is_slow = forms.is_costly(template)
+        is_slow = calls_slow(template)
         costly = is_row or is_slow
         # NumPy needs several passes for it.
         passes = len(node.inputs) - 1 if node.op.sums else 1

@@ -33,11 +33,6 @@ class _Several(tuple[str, ...]):
         return between.join(self)
 
 
-def is_costly(form: str) -> bool:
-    """Whether an expression is much slower than a sum or a product."""
-    return bool(set(_CALLS.findall(form)) & SLOW)
-
-
 def operands(node: Node) -> tuple[Value, ...]:
     """The numeric inputs: others are reduction axes, or a target shape."""
     return node.inputs[:1] if node.op.fuse_row or node.op.name == "BroadcastTo" else node.inputs

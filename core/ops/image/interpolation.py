@@ -5,7 +5,7 @@ An image is resized by one matrix per axis, and its gradient by their transposes
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,23 @@ from pinnace.framework.tensor import Array
 from pinnace.ops.kernels import pictures
 
 Weights = npt.NDArray[np.float32]
-# The sizes of a data set's images are few, but not one.
-_kept = functools.lru_cache(maxsize=64)
+# Most results that a function keeps, and weights of one: sizes may come from requests.
+_MOST, _LARGEST = 8, 1 << 18
+T = TypeVar("T")
+
+
+def _kept(function: Callable[..., T]) -> Callable[..., T]:
+    """A decorator: keeps the last results for small sizes; a data set has images of a few sizes."""
+    cached = functools.lru_cache(maxsize=_MOST)(function)
+
+    @functools.wraps(function)
+    def found(size: int, new_size: int, *options: Any, **named: Any) -> T:
+        is_small = size * new_size <= _LARGEST
+        return (cached if is_small else function)(size, new_size, *options, **named)
+
+    return found
+
+
 # TensorFlow tabulates the cubic's coefficients with this many steps between two pixels.
 _STEPS = 1024
 

@@ -433,3 +433,22 @@ def test_pictures_of_unknown_rank() -> None:
 def test_boxes_that_are_not_finite_are_refused(bad: float) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="not finite"):
         tf.image.crop_and_resize(np.zeros((1, 4, 4, 1)), [[bad, 0, 1, 1]], [0], [2, 2])
+
+
+@pytest.mark.parametrize("count", [1, 127, 128, 129, 700])
+@pytest.mark.parametrize("most", [5, 1000])
+def test_suppression_in_blocks_is_that_of_one_box_after_another(count: int, most: int) -> None:
+    random = np.random.default_rng(count)
+    corner = random.uniform(0, 4, (count, 2))
+    boxes = np.concatenate([corner, corner + random.uniform(0, 1.5, (count, 2))], 1)
+    boxes = boxes.astype(np.float32)
+    scores = random.integers(0, 50, count).astype(np.float32)  # with ties
+    kept: list[int] = []
+    for i in sorted(range(count), key=lambda i: (-scores[i], i)):
+        low = np.maximum(boxes[i, :2], boxes[kept, :2])
+        shared = np.maximum(np.minimum(boxes[i, 2:], boxes[kept, 2:]) - low, 0).prod(1)
+        area = (boxes[[*kept, i], 2:] - boxes[[*kept, i], :2]).prod(1)
+        if scores[i] > 3 and not (shared / (area[:-1] + area[-1] - shared) > 0.3).any():
+            kept.append(i)
+    found = tf.image.non_max_suppression(boxes, scores, most, 0.3, 3.0)
+    np.testing.assert_array_equal(found, kept[:most])
