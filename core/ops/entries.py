@@ -98,7 +98,7 @@ def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
 def _unary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
-    allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
+    allowed = dtypes.numpy_dtypes(_allowed(op, op.inputs[0]))
     # Shapes that passed inference; elementwise ops need none.
     passed: set[object] | None = None if op.elementwise else set()
 
@@ -130,7 +130,7 @@ def _unary_entry(
 def _binary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
-    allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
+    allowed = dtypes.numpy_dtypes(_allowed(op, op.inputs[0]))
     passed: set[object] | None = None if op.elementwise else set()
 
     def entry(x: Any, y: Any, name: str | None = None) -> Any:

@@ -74,7 +74,7 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
 
 
 _CASTABLE = ANY_VALUE - {dtypes.string} - dtypes.QUANTIZED
-_PLAIN = frozenset(dtype.numpy for dtype in NUMBERS - COMPLEX | {dtypes.bool})
+_PLAIN = dtypes.numpy_dtypes(NUMBERS - COMPLEX | {dtypes.bool})
 # TensorFlow passes gradients through casts among these only.
 _DIFFERENTIABLE = FLOATS | COMPLEX
 
