@@ -12,7 +12,6 @@ from scipy import special
 
 import pinnace as tf
 from pinnace.engine import tiers
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, fused
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.pairs import Pair
@@ -49,7 +48,7 @@ def settled(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def regions(function: Any, *arguments: Any) -> list[Any]:
     """The compiled regions of a function for these arguments."""
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     (prepared,) = plan.tiers._tier.prepared.values()
     assert prepared is not None
     return [region for region in prepared.layout._members.values() if region is not None]
@@ -370,7 +369,7 @@ def test_sizes_are_computed_once_for_each_shape() -> None:
         wanted = 3 * np.exp(-(np.maximum(x.astype(np.float64), 0) * 2 + 1))
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
         assert sizes.numpy().tolist() == list(shape)
-    (prepared, *_) = plan_of(f.get_concrete_function().graph).tiers._tier.prepared.values()
+    (prepared, *_) = f.get_concrete_function().plan.tiers._tier.prepared.values()
     assert prepared is not None
     assert prepared.layout.settled
 
