@@ -53,9 +53,15 @@ def _nudged(low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Arr
 
 def _fake(x: Array, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Array:
     bottom, top, scale = _nudged(low, high, num_bits, narrow_range)
-    up = np.clip(x, bottom, top) - bottom
-    y = np.floor(up * (np.float32(1) / scale) + np.float32(0.5)) * scale + bottom
-    return np.where((low == 0) & (high == 0), np.float32(0), y).astype(np.float32, copy=False)
+    y = np.asarray(np.clip(x, bottom, top), np.float32)
+    y -= bottom
+    y *= np.float32(1) / scale
+    y += np.float32(0.5)
+    np.floor(y, out=y)
+    y *= scale
+    y += bottom
+    is_empty = (low == 0) & (high == 0)
+    return np.where(is_empty, np.float32(0), y) if np.any(is_empty) else y
 
 
 def _check_range(low: Any, high: Any) -> None:
