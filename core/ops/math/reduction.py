@@ -25,6 +25,7 @@ from pinnace.ops.array import (
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import extremes
+from pinnace.ops.kernels.halves import converted
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.kernels.row_sums import (
     FEW_ROWS,
@@ -309,6 +310,8 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
+    if x.dtype == np.float16:
+        x = converted(x, wide)
     if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f":
         if is_short(x, axes):
             return reduce_short(np.add, x, keep)
