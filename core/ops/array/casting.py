@@ -14,6 +14,7 @@ from pinnace.ops import batch_rules, flops
 from pinnace.ops.array.direct import finish
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
+from pinnace.ops.kernels.halves import converted
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpCall, attr
 from pinnace.ops.registry import define, scalar
 
@@ -62,7 +63,7 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
             return x
         if array.dtype in _PLAIN and target in _PLAIN:
             try:
-                out = array.astype(target)
+                out = converted(array, target)
             except (RuntimeWarning, FloatingPointError):  # where warnings are errors
                 with np.errstate(all="ignore"):
                     out = array.astype(target)
@@ -188,4 +189,4 @@ def cast_array(x: Array, dtype: DType, *, truncate: bool = False) -> Array:
         x = x.real
     if truncate:
         x = _cut(x, dtype)
-    return x.astype(dtype.numpy)
+    return converted(x, dtype.numpy)

@@ -25,6 +25,7 @@ from pinnace.ops.array import (
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import extremes
+from pinnace.ops.kernels.halves import converted
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.kernels.row_sums import (
     FEW_ROWS,
@@ -311,6 +312,8 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
+    if x.dtype == np.float16:
+        x = converted(x, wide)
     if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f":
         lines = _lines(x.shape, tuple(axes))
         if lines is not None and x.flags.c_contiguous and x.dtype.itemsize >= 4:
