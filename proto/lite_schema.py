@@ -70,7 +70,8 @@ def _read(name: str) -> Schema:
         entries = [part.strip() for part in body.split(",") if part.strip()]
         if kind == "enum":
             scalars[declared] = _SCALARS[base]
-            values = schema.enums[declared] = {}
+            values: dict[str, int] = {}
+            schema.enums[declared] = values
             for entry in entries:
                 label, _, number = (part.strip() for part in entry.partition("="))
                 values[label] = int(number) if number else max(values.values(), default=-1) + 1
@@ -93,8 +94,8 @@ def _fields(body: str, schema: Schema, scalars: dict[str, str]) -> dict[str, Fie
         slot += bare in schema.unions  # the number of its table has a slot before it
         if "deprecated" not in (note or ""):
             kind = scalars.get(bare, bare)
-            numbers = {None: 0, "true": 1, "false": 0, **schema.enums.get(bare, {})}
-            value = numbers[default] if default in numbers else float(default)
+            numbers = {"true": 1, "false": 0, **schema.enums.get(bare, {})}
+            value = numbers[default] if default in numbers else float(default or 0)
             number = int(value) if value == int(value) else value
             fields[name] = Field(slot, f"[{kind}]" if vector else kind, number)
         slot += 1
