@@ -91,6 +91,8 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
 
 # `execute` for an op with a single output tensor.
 execute_one: Callable[..., Tensor] = execute
+# `execute` for an op with several outputs.
+execute_all: Callable[..., tuple[Any, ...]] = execute
 
 
 class Repeat(NamedTuple):

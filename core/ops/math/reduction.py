@@ -418,7 +418,8 @@ def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[...,
         if x.size:
             return extremes.reduce(ufunc, x, axes, keep)
         start = np.asarray(worst(x), x.dtype)[()]
-        return ufunc.reduce(x, axis=axes, keepdims=keep, initial=start)  # type: ignore[no-any-return]
+        found: Array = ufunc.reduce(x, axis=axes, keepdims=keep, initial=start)
+        return found
 
     return kernel
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute, execute_all, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define, same_as_input
 
@@ -307,7 +307,7 @@ def fake_quant_with_min_max_vars_gradient(
         [...], [] and [], float32.
     """
     width = _width(num_bits, narrow_range)
-    return execute(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
+    return execute_all(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -361,4 +361,4 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
         [..., channels], [channels] and [channels], float32.
     """
     width = _width(num_bits, narrow_range)
-    return execute(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
+    return execute_all(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)
