@@ -24,7 +24,7 @@ _MODULES = {
     "descents": ("adam", "nesterov adam", "momentum", "nesterov momentum", "descent"),
     "extremes": ("extremes", "shared_extremes"),
     "forests": ("forest",),
-    "halves": ("from_halves", "to_halves", "to_bfloats"),
+    "halves": ("from_halves", "to_halves", "from_bfloats", "to_bfloats"),
     "number_lists": ("number lists",),
     "offered": ("pieces",),
     "pictures": ("resized_linearly", "resampled", "colours"),

@@ -61,4 +61,13 @@ _TO_BFLOATS = f"""{_WRITE}
         made[n] = uint16(nan if uint32(bits & uint32(0x7FFFFFFF)) > INFINITE else half)
 """
 
-TEXTS = {"from_halves": _FROM_HALVES, "to_halves": _TO_HALVES, "to_bfloats": _TO_BFLOATS}
+_FROM_BFLOATS = f"""{_READ}
+        made[n] = as_float(uint32(uint32(given[n]) << uint32(16)))
+"""
+
+TEXTS = {
+    "from_halves": _FROM_HALVES,
+    "to_halves": _TO_HALVES,
+    "from_bfloats": _FROM_BFLOATS,
+    "to_bfloats": _TO_BFLOATS,
+}
