@@ -68,7 +68,9 @@ def widened(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if not halves or max(one.size for one in halves) < _FEWEST:
             given = {} if out is None else {"out": out}
             return kernel(*arrays, **options, **given)
-        y = converted(kernel(*map(_wide, arrays), **options), halves[0].dtype)
+        y = kernel(*map(_wide, arrays), **options)
+        if y.dtype == _WIDE:  # not a comparison
+            y = converted(y, halves[0].dtype)
         if out is None:
             return y
         np.copyto(out, y)

@@ -39,11 +39,14 @@ def kernels() -> dict[str, Any]:
     return {name: general_kernels.function(name) for name in halves.TEXTS}
 
 
-def test_every_half_is_widened(kernels: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("from_halves", np.float16), ("from_bfloats", ml_dtypes.bfloat16)]
+)
+def test_every_half_is_widened(kernels: dict[str, Any], name: str, dtype: Any) -> None:
     x = np.arange(1 << 16, dtype=np.uint16)
     y = np.empty(len(x), np.float32)
-    kernels["from_halves"](0, len(x), x, y)
-    wanted = x.view(np.float16).astype(np.float32)
+    kernels[name](0, len(x), x, y)
+    wanted = x.view(dtype).astype(np.float32)
     np.testing.assert_array_equal(y, wanted)
     np.testing.assert_array_equal(np.signbit(y), np.signbit(wanted))
 
