@@ -308,7 +308,7 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
         tuple([_array(t) for t in value]) if type(value) is tuple else _array(value)
         for value in inputs
     ]
-    kernel = _kernel_for(op, [a.dtype for a in arrays if type(a) is not tuple])
+    kernel = _kernel_for(op, [a.dtype for a in arrays if not isinstance(a, tuple)])
     if not op.elementwise:
         check_specs(op, inputs, attrs)
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
