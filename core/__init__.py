@@ -22,6 +22,7 @@ _process.ignore_float_warnings()
 with _process.collector_paused():  # most of the modules; the imports below take names out of them
     importlib.import_module("pinnace.ops")
     importlib.import_module("pinnace.functions.function")
+    _process.promote_imported()
 
 # isort: split
 from pinnace import public_imports as _public_imports

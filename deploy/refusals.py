@@ -1,10 +1,11 @@
 """Errors of an export: the unsupported ops and nodes, with the user's source lines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pinnace.framework.errors import UnimplementedError
+from pinnace.graph.graph import Node
 
 _ABOUT_RANKS = ("the rank of", "the length of", "the lengths of")
 
@@ -43,6 +44,18 @@ class ExportRefusedError(UnimplementedError):
     def __init__(self, message: str, refusals: Sequence[Refusal]) -> None:
         super().__init__(message)
         self.refusals = tuple(refusals)
+
+
+def refusals_of(nodes: Mapping[tuple[str, str], Sequence[Node]]) -> list[Refusal]:
+    """The reasons why ops could not be converted, by op.
+
+    Args:
+        nodes: (op, reason) -> the nodes.
+    """
+    return [
+        Refusal(op, reason, tuple((node.name, node.source or None) for node in found))
+        for (op, reason), found in sorted(nodes.items())
+    ]
 
 
 def refused(name: str, refusals: Sequence[Refusal], form: str = "ONNX") -> ExportRefusedError:

@@ -28,7 +28,7 @@ from pinnace.serving import acceleration
 from pinnace.serving.config.connections import raise_open_files_limit
 from pinnace.serving.errors import LOG, one_line
 from pinnace.serving.grpc.late_opening import opened_late
-from pinnace.serving.http.connections import BoundedH11, bounds_of
+from pinnace.serving.http.connections import bounds_of
 from pinnace.serving.http.late_application import LateApplication
 from pinnace.serving.leaving import LeavingServer
 from pinnace.serving.memory import kept_for_requests
@@ -322,6 +322,8 @@ def _front(service: Service) -> type[asyncio.Protocol]:
     """The protocol class of connections: the hot front if its replies equal the application's."""
     bounds = {"bounds": bounds_of(service.settings)}
     if not importlib.util.find_spec("httptools"):
+        from pinnace.serving.http.bounded_h11 import BoundedH11
+
         return type("BoundH11", (BoundedH11,), bounds)
     if not service.settings.cors:  # the application's replies have more headers then
         hot = acceleration.http_front(service.exchange)

@@ -13,7 +13,7 @@ from pinnace.framework import structure
 from pinnace.framework.composite import CompositeTensor, gradient_part
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
+from pinnace.framework.dtypes import COMPLEX, FLOATS, DType, numpy_dtypes
 from pinnace.framework.logger import get_logger
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor, wrap
@@ -24,7 +24,7 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_FLOATING = frozenset(dtype.numpy for dtype in FLOATS | COMPLEX)
+_FLOATING = numpy_dtypes(FLOATS | COMPLEX)
 
 
 class UnconnectedGradients:

@@ -317,3 +317,12 @@ def text_of(value: Any, who: str, name: str) -> str:
 
 STRING = TensorSpec.of(Shape(()), dtypes.string)
 INT64 = TensorSpec.of(Shape(()), dtypes.int64)
+
+
+def alone(leaf: Any) -> Array:
+    """The array of one element, [1, ...], that a leaf is."""
+    if type(leaf) is bytes:
+        array = np.empty(1, object)
+        array[0] = leaf
+        return array
+    return np.asarray(leaf)[np.newaxis]

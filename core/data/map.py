@@ -6,14 +6,13 @@ import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pinnace.data.batch import Batched, Stacked
 from pinnace.data.elements import (
     AUTOTUNE,
     UNKNOWN,
     Columns,
     Element,
+    alone,
     array_of_tensor,
     columns_of,
     leaves_of,
@@ -189,20 +188,12 @@ def _kept(blocks: Iterable[Any], predicate: BatchedFunction) -> Iterator[Any]:
             (keep,) = predicate(block)
         except Exception:
             for row in Guarded(filter(lambda row: predicate.one(row)[0], rows_of(block))):
-                yield row if type(row) is Failure else tuple([_alone(leaf) for leaf in row])
+                yield row if type(row) is Failure else tuple([alone(leaf) for leaf in row])
             continue
         if keep.all():
             yield block
         elif keep.any():
             yield tuple([column[keep] for column in block])
-
-
-def _alone(leaf: Any) -> Any:
-    if type(leaf) is bytes:
-        array = np.empty(1, object)
-        array[0] = leaf
-        return array
-    return np.asarray(leaf)[np.newaxis]
 
 
 class TakenWhile(Stage):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.data.elements import UNKNOWN, Columns, Element, leaf_array, whole_number
+from pinnace.data.elements import UNKNOWN, Columns, Element, alone, leaf_array, whole_number
 from pinnace.data.failures import Failure, Guarded, raising
 from pinnace.data.stage import Indices, Rows, Run, SeedSource, Stage, pieces
 from pinnace.framework.errors import InvalidArgumentError
@@ -232,12 +232,4 @@ class _Buffer:
             yield tuple([column.take(places, 0) for column in self._columns])
             return
         for place in places.tolist():
-            yield tuple([_alone(rows[place]) for rows in self._lists])
-
-
-def _alone(row: Any) -> Array:
-    if type(row) is bytes:
-        array = np.empty(1, object)
-        array[0] = row
-        return array
-    return np.asarray(row)[np.newaxis]
+            yield tuple([alone(rows[place]) for rows in self._lists])

@@ -137,9 +137,9 @@ def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
             steady = np.isfinite(shift)
             shift = np.where(steady, shift, shift.dtype.type(0))
             allowed = allowed + shift.max(initial=0) * _MOVES
-        wrong = ~(apart <= allowed)
+        wrong: Array = ~(apart <= allowed)
         if not wrong.any():
-            return wrong  # type: ignore[no-any-return]
+            return wrong
         wrong &= ~((wanted == got) | (np.isnan(wanted) & np.isnan(got)))
         # Near the largest finite number, only one of the two may have overflowed to infinity.
         edge = float(kind.max) * (1 - ULPS * float(kind.eps))
@@ -151,4 +151,4 @@ def _exceeding(wanted: Array, got: Array, moved: Array | None) -> Array:
         wrong &= ~near
         if moved is not None and moved.shape == wanted.shape:
             wrong &= np.isnan(moved) == np.isnan(wanted)
-    return wrong  # type: ignore[no-any-return]
+    return wrong

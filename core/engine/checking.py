@@ -9,7 +9,7 @@ logged once (`rejections`), and not called again.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -103,7 +103,8 @@ class RegionCheck:
         ]
         try:
             with np.errstate(all="ignore"):
-                return Source(part, steps_of(part)).plain()(given, None)  # type: ignore[no-any-return]
+                found: tuple[Array, ...] = Source(part, steps_of(part)).plain()(given, None)
+                return found
         except Exception:
             return None
 
@@ -135,7 +136,7 @@ def compiled_with(
     settled: Mapping[Value, Array],
     *,
     looks: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., tuple[Array, ...]]:
     """The plan's function with these checks in it.
 
     Args:
@@ -170,7 +171,7 @@ class CheckedRegions:
         self._plan = plan
         self._layout = layout
         self._checks = checks_of(plan, layout.regions, layout.known, "region")
-        self._functions: dict[bool, Callable[..., Any]] = {}
+        self._functions: dict[bool, Callable[..., tuple[Array, ...]]] = {}
 
     def run(
         self, arrays: Sequence[Array], context: RunContext | None, *, looks: bool = False
@@ -182,7 +183,7 @@ class CheckedRegions:
             function = compiled_with(self._plan, self._checks, layout.settled, looks=looks)
             self._functions[looks] = function
         with one_thread:
-            return function(arrays, context)  # type: ignore[no-any-return]
+            return function(arrays, context)
 
 
 class CheckedTable:
@@ -204,9 +205,9 @@ class CheckedTable:
         """The plan's outputs; see `Workspace.run`."""
         del looks  # the table ends before polling matters
         versions = [version_of(array) for array in arrays]
-        results = self._plan.run(arrays, context)
+        results: tuple[Array, ...] = self._plan.run(arrays, context)
         if self._has_failed:
-            return results  # type: ignore[no-any-return]
+            return results
         try:
             text = self._difference(arrays, results, self._table.run(arrays, context))
         except Exception as error:
@@ -216,7 +217,7 @@ class CheckedTable:
             self._has_failed = True
             graph = self._plan.graph
             rejections.reject("small plan", graph.name, text, text_of(graph))
-        return results  # type: ignore[no-any-return]
+        return results
 
     def _difference(
         self, arrays: Sequence[Array], results: Sequence[Array], found: Sequence[Array]

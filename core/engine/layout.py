@@ -58,12 +58,12 @@ class Layout:
         return plan_behind(self._plan_ref)
 
     @functools.cached_property
-    def function(self) -> Any:
+    def function(self) -> Callable[..., tuple[Array, ...]]:
         """The plan's function of arguments, context and buffers."""
         return self._compiled()
 
     @functools.cached_property
-    def looking(self) -> Any:
+    def looking(self) -> Callable[..., tuple[Array, ...]]:
         """The function that polls the stop flag between steps."""
         return self._compiled(looks=True)
 
@@ -93,7 +93,9 @@ class Layout:
         multiplies = self.has_products and (not alone or has_products(left))
         return Layout(self._plan, self.known, self._sizes, multiplies, fused, self.settled)
 
-    def _compiled(self, *, looks: bool = False, told: Callable[..., None] | None = None) -> Any:
+    def _compiled(
+        self, *, looks: bool = False, told: Callable[..., None] | None = None
+    ) -> Callable[..., tuple[Array, ...]]:
         source = self._plan.source
         buffers = ", ".join(f"b{slot}" for slot in range(len(self.slots)))
 

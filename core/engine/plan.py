@@ -133,13 +133,16 @@ class Plan:
         return None
 
     def _in_new_memory(
-        self, function: Callable[..., Any], arrays: Sequence[Array], context: RunContext | None
+        self,
+        function: Callable[..., tuple[Array, ...]],
+        arrays: Sequence[Array],
+        context: RunContext | None,
     ) -> tuple[Array, ...]:
         """Run a call without a lease: by `run` or `looking`, with one BLAS thread."""
         if not self.tiers.has_products:
-            return function(arrays, context)  # type: ignore[no-any-return]
+            return function(arrays, context)
         with one_thread:
-            return function(arrays, context)  # type: ignore[no-any-return]
+            return function(arrays, context)
 
     @functools.cached_property
     def run(self) -> Callable[..., Any]:
@@ -170,7 +173,7 @@ class Plan:
                 nobody else holds.
         """
         try:
-            run = self.tiers.iteration(values)
+            run: Callable[..., tuple[Array, ...]] = self.tiers.iteration(values)
         except Exception as error:
             if not self.tiers.without(error):
                 raise
@@ -182,7 +185,7 @@ class Plan:
         def call(arrays: Sequence[Array]) -> tuple[Array, ...]:
             nonlocal run, is_plain
             try:
-                return run(arrays, context)  # type: ignore[no-any-return]
+                return run(arrays, context)
             except Exception as error:
                 if not is_plain:
                     from pinnace.engine import recovery

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pinnace.framework import config, errors
+from pinnace.framework import config, dtypes, errors
 from pinnace.framework.visible_text import visible
 from pinnace.graph.graph import Value, constant_of
 from pinnace.ops.array.constants import CONST
 from pinnace.ops.kernels import weights
+from pinnace.ops.kernels.halves import kernel_of
 from pinnace.ops.kernels.poison import fill
 from pinnace.ops.opdef import explain, out_of_memory
 from pinnace.ops.running import RunContext
@@ -329,7 +330,11 @@ class Source:
             arguments.append(f"ctx=ctx{own}")
         if node.outputs and node.outputs[0] in buffers:
             arguments.append(f"out={buffers[node.outputs[0]]}")
-        kernel = self.bind(f"p{index}", op.in_place) if held else self.bind(f"k{index}", op.kernel)
+        if held:
+            kernel = self.bind(f"p{index}", op.in_place)
+        else:
+            dtype = node.outputs[0].dtype if node.outputs else dtypes.float32
+            kernel = self.bind(f"k{index}", kernel_of(op, dtype))
         call = f"{kernel}({', '.join(arguments)})"
         if not node.outputs:
             return call

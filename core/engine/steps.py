@@ -9,6 +9,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.graph.graph import constant_of
 from pinnace.graph.walk import ordered
+from pinnace.ops.kernels.halves import kernel_of
 
 if TYPE_CHECKING:
     import weakref
@@ -126,7 +127,8 @@ def run_node(
     if op.wants_ctx and context is not None:
         options["ctx"] = context.of(node) if op.effect == "random" else context
     with np.errstate(all="ignore"):
-        made: Any = op.kernel(*op.pack_inputs(arrays, node.attrs), **options)
+        kernel = kernel_of(op, node.outputs[0].dtype) if node.outputs else op.kernel
+        made: Any = kernel(*op.pack_inputs(arrays, node.attrs), **options)
     if not node.outputs:
         return ()
     single = len(op.outputs) == 1 and not op.outputs[0].is_list

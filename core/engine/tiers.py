@@ -116,8 +116,8 @@ class Workspace:
         function = layout.looking if looks else layout.function
         if layout.has_products:
             with one_thread:
-                return function(arrays, context, self.buffers)  # type: ignore[no-any-return]
-        return function(arrays, context, self.buffers)  # type: ignore[no-any-return]
+                return function(arrays, context, self.buffers)
+        return function(arrays, context, self.buffers)
 
 
 class _Tier:

@@ -12,13 +12,13 @@ import importlib
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from pinnace import late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from collections.abc import Set as AbstractSet
 
 _NONE, _FLOAT, _INT, _UINT, _COMPLEX, _BOOL, _QINT, _QUINT, _OBJECT = range(9)
 
@@ -70,16 +70,16 @@ class DType:
     is_numpy_compatible: builtins.bool
     _kind: int
 
-    def __init__(self, name: str, enum: int, kind: int, numpy: np.dtype[Any], onnx: int | None):
+    def __init__(
+        self, name: str, enum: int, kind: int, numpy: np.dtype[Any] | None, onnx: int | None
+    ):
         if enum in _BY_ENUM:
             raise TypeError(f"DType: {name} exists already; use as_dtype({name!r})")
         put: Callable[[DType, str, object], None] = object.__setattr__
         put(self, "name", name)
         put(self, "enum", enum)
-        put(self, "numpy", numpy)
         put(self, "onnx", onnx)
         put(self, "_kind", kind)
-        put(self, "size", 1 if name in ("resource", "variant") else numpy.itemsize)
         put(self, "is_floating", kind == _FLOAT)
         put(self, "is_integer", kind in (_INT, _UINT))
         put(self, "is_complex", kind == _COMPLEX)
@@ -90,7 +90,13 @@ class DType:
         put(self, "is_numpy_compatible", name not in ("resource", "variant"))
         _BY_ENUM[enum] = self
         _BY_KEY[name] = self
-        if kind not in (_QINT, _QUINT, _OBJECT):
+        if numpy is not None:
+            put(self, "size", 1 if name in ("resource", "variant") else numpy.itemsize)
+            self._carry(numpy)
+
+    def _carry(self, numpy: np.dtype[Any]) -> None:
+        object.__setattr__(self, "numpy", numpy)
+        if self._kind not in (_QINT, _QUINT, _OBJECT):
             _BY_NUMPY[numpy] = self
             _BY_KEY[numpy] = self
             _BY_KEY[numpy.type] = self
@@ -169,7 +175,7 @@ class DType:
     def __eq__(self, other: object) -> builtins.bool:
         if self is other:
             return True
-        if other is None or type(other) is DType:
+        if other is None or isinstance(other, DType):
             return False
         try:
             return _find(other) is self
@@ -202,11 +208,54 @@ class DType:
         return f"<dtype: {self.name!r}>"
 
 
+class _Unloaded(DType):
+    """A dtype of ml_dtypes before that package is imported, which the first use of `numpy` does.
+
+    Importing it takes up to 0.8 s (version 0.7.0), and few programs have such values. Afterwards
+    the object is a plain DType: a `__getattr__` would slow down every attribute of every dtype.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str, enum: int, kind: int, size: int, onnx: int | None):
+        super().__init__(name, enum, kind, None, onnx)
+        object.__setattr__(self, "size", size)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "numpy":
+            raise AttributeError(f"DType {self.name} has no attribute {name!r}")
+        _load_ml_dtypes()
+        return self.numpy
+
+
+def _load_ml_dtypes() -> None:
+    import ml_dtypes
+
+    for dtype in _ML_DTYPES:
+        dtype._carry(np.dtype(getattr(ml_dtypes, dtype.name)))
+    for dtype in _ML_DTYPES:
+        object.__setattr__(dtype, "__class__", DType)
+    for kinds, known in list(_SETS.items()):
+        known.update(dtype.numpy for dtype in kinds)
+
+
+def numpy_dtypes(kinds: Iterable[DType]) -> AbstractSet[np.dtype[Any]]:
+    """The NumPy dtypes of `kinds`, for tests of whether an array has one of these types.
+
+    Those of ml_dtypes join the set when that package is imported: no tensor has one before.
+    """
+    key = frozenset(kinds)
+    known = _SETS.get(key)
+    if known is None:
+        known = _SETS[key] = {kind.numpy for kind in key if type(kind) is DType}
+    return known
+
+
 def _extreme(dtype: DType, end: str) -> builtins.float | int:
-    facts: Callable[[np.dtype[Any]], object] = (
-        ml_dtypes.finfo if dtype.is_floating else ml_dtypes.iinfo
-    )
-    value = getattr(facts(dtype.numpy), end)
+    module: Any = np
+    if dtype in _ML_DTYPES:
+        import ml_dtypes as module
+    value = getattr((module.finfo if dtype.is_floating else module.iinfo)(dtype.numpy), end)
     return dtype.numpy.type(value) if dtype.is_floating else int(value)
 
 
@@ -215,6 +264,8 @@ DTypeLike: TypeAlias = "DType | str | int | np.dtype[Any] | type[Any]"
 _BY_ENUM: dict[int, DType] = {}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {}
 _BY_KEY: dict[object, DType] = {}
+# What `numpy_dtypes` returned, by its argument.
+_SETS: dict[frozenset[DType], set[np.dtype[Any]]] = {}
 
 float32 = DType("float32", 1, _FLOAT, np.dtype(np.float32), 1)
 float64 = DType("float64", 2, _FLOAT, np.dtype(np.float64), 11)
@@ -229,7 +280,7 @@ bool = DType("bool", 10, _BOOL, np.dtype(np.bool_), 9)
 qint8 = DType("qint8", 11, _QINT, np.dtype(np.int8), None)
 quint8 = DType("quint8", 12, _QUINT, np.dtype(np.uint8), None)
 qint32 = DType("qint32", 13, _QINT, np.dtype(np.int32), None)
-bfloat16 = DType("bfloat16", 14, _FLOAT, np.dtype(ml_dtypes.bfloat16), 16)
+bfloat16: DType = _Unloaded("bfloat16", 14, _FLOAT, 2, 16)
 qint16 = DType("qint16", 15, _QINT, np.dtype(np.int16), None)
 quint16 = DType("quint16", 16, _QUINT, np.dtype(np.uint16), None)
 uint16 = DType("uint16", 17, _UINT, np.dtype(np.uint16), 4)
@@ -239,18 +290,16 @@ resource = DType("resource", 20, _OBJECT, _OBJECT_DTYPE, None)
 variant = DType("variant", 21, _OBJECT, _OBJECT_DTYPE, None)
 uint32 = DType("uint32", 22, _UINT, np.dtype(np.uint32), 12)
 uint64 = DType("uint64", 23, _UINT, np.dtype(np.uint64), 13)
-float8_e5m2 = DType("float8_e5m2", 24, _FLOAT, np.dtype(ml_dtypes.float8_e5m2), 19)
-float8_e4m3fn = DType("float8_e4m3fn", 25, _FLOAT, np.dtype(ml_dtypes.float8_e4m3fn), 17)
-float8_e4m3fnuz = DType("float8_e4m3fnuz", 26, _FLOAT, np.dtype(ml_dtypes.float8_e4m3fnuz), 18)
-float8_e4m3b11fnuz = DType(
-    "float8_e4m3b11fnuz", 27, _FLOAT, np.dtype(ml_dtypes.float8_e4m3b11fnuz), None
-)
-float8_e5m2fnuz = DType("float8_e5m2fnuz", 28, _FLOAT, np.dtype(ml_dtypes.float8_e5m2fnuz), 20)
-int4 = DType("int4", 29, _INT, np.dtype(ml_dtypes.int4), 22)
-uint4 = DType("uint4", 30, _UINT, np.dtype(ml_dtypes.uint4), 21)
-int2 = DType("int2", 31, _INT, np.dtype(ml_dtypes.int2), 26)
-uint2 = DType("uint2", 32, _UINT, np.dtype(ml_dtypes.uint2), 25)
-float4_e2m1fn = DType("float4_e2m1fn", 33, _FLOAT, np.dtype(ml_dtypes.float4_e2m1fn), 23)
+float8_e5m2: DType = _Unloaded("float8_e5m2", 24, _FLOAT, 1, 19)
+float8_e4m3fn: DType = _Unloaded("float8_e4m3fn", 25, _FLOAT, 1, 17)
+float8_e4m3fnuz: DType = _Unloaded("float8_e4m3fnuz", 26, _FLOAT, 1, 18)
+float8_e4m3b11fnuz: DType = _Unloaded("float8_e4m3b11fnuz", 27, _FLOAT, 1, None)
+float8_e5m2fnuz: DType = _Unloaded("float8_e5m2fnuz", 28, _FLOAT, 1, 20)
+int4: DType = _Unloaded("int4", 29, _INT, 1, 22)
+uint4: DType = _Unloaded("uint4", 30, _UINT, 1, 21)
+int2: DType = _Unloaded("int2", 31, _INT, 1, 26)
+uint2: DType = _Unloaded("uint2", 32, _UINT, 1, 25)
+float4_e2m1fn: DType = _Unloaded("float4_e2m1fn", 33, _FLOAT, 1, 23)
 
 half = float16
 double = float64
@@ -269,6 +318,7 @@ QUANTIZED = frozenset({qint8, quint8, qint16, quint16, qint32})
 QUANTIZED_DTYPES = QUANTIZED  # TensorFlow's name
 ANY = frozenset(_BY_ENUM.values())
 ANY_VALUE = ANY - {resource, variant}
+_ML_DTYPES = frozenset(dtype for dtype in ANY if type(dtype) is _Unloaded)
 _BY_NUMPY[_OBJECT_DTYPE] = string
 _BY_KEY.update(
     {
@@ -322,6 +372,10 @@ def _from_numpy_slowly(dtype: np.dtype[Any]) -> DType:
         found = _BY_NUMPY.get(dtype.newbyteorder("="))
         if found is not None:
             return found
+    _load_ml_dtypes()
+    found = _BY_NUMPY.get(dtype)
+    if found is not None:
+        return found
     raise TypeError(
         f"NumPy dtype {dtype} has no counterpart; accepted are "
         f"{', '.join(known.name for known in by_enum(_BY_NUMPY.values()))}"
@@ -340,7 +394,7 @@ def as_dtype(type_value: object) -> DType:
     Raises:
         TypeError: the value is not that of a dtype.
     """
-    if type(type_value) is DType:
+    if isinstance(type_value, DType):
         return type_value
     try:
         return _find(type_value)
@@ -374,7 +428,7 @@ def _find(type_value: object) -> DType:
     inner = type_value if isinstance(type_value, np.dtype) else getattr(type_value, "dtype", None)
     if isinstance(inner, np.dtype):
         return from_numpy(inner)
-    if type(inner) is DType:
+    if isinstance(inner, DType):
         return inner
     raise TypeError
 

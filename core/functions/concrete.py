@@ -25,6 +25,7 @@ from pinnace.functions.backward import call_recorded
 from pinnace.functions.component_names import named_tensors
 from pinnace.functions.differentiable import call_graph
 from pinnace.functions.function_type import FunctionType, check_values
+from pinnace.graph.binding import bound
 from pinnace.graph.effects import written_inputs
 from pinnace.graph.narrowing import reshaped
 from pinnace.graph.operation import symbol_of
@@ -222,9 +223,24 @@ class ConcreteFunction(Trackable):
     def run(self, arrays: Sequence[Any]) -> tuple[Array, ...]:
         """Run the plan on arrays: the arguments, then the captures."""
         plan = self._plan
-        if plan is None:
-            plan = self._plan = plan_of(self.graph)
-        return plan(arrays)
+        return (self.plan if plan is None else plan)(arrays)
+
+    @property
+    def plan(self) -> Plan:
+        """What runs its calls, made at the first."""
+        if self._plan is None:
+            self._plan = plan_of(self._runnable)
+        return self._plan
+
+    @functools.cached_property
+    def _runnable(self) -> Graph:
+        """The graph, with captured tensors as constants: they are the same in all calls."""
+        known = {
+            place: array
+            for place, array in enumerate(self._captured_arrays, self._argument_count)
+            if array is not None and not is_opaque(self.graph.inputs[place].dtype)
+        }
+        return bound(self.graph, known) if known else self.graph
 
     def begun_anew(self) -> Callable[[Sequence[Any]], tuple[Array, ...]]:
         """`run` with random streams of its own."""
@@ -233,7 +249,7 @@ class ConcreteFunction(Trackable):
     def drop_plan(self) -> None:
         """Free the plan and its machine code; the next call builds them again."""
         self._plan = None
-        drop_plan(self.graph)
+        drop_plan(self._runnable)
 
     @functools.cached_property
     def array_inputs(self) -> dict[str, TensorSpec]:
@@ -316,7 +332,7 @@ class ConcreteFunction(Trackable):
             InvalidArgumentError: an op of the graph cannot take them.
         """
         captured = [value.shape for value in self.graph.inputs[self._argument_count :]]
-        graph = reshaped(self.graph, [*(shapes[name] for name in self.array_inputs), *captured])
+        graph = reshaped(self._runnable, [*(shapes[name] for name in self.array_inputs), *captured])
         plan = plan_of(graph)
 
         def run(feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -83,7 +83,8 @@ class LinearOperatorFullMatrix(LinearOperator):
         return self._matrix
 
     def _shape(self) -> Shape:
-        return self._matrix.shape  # type: ignore[no-any-return]
+        shape: Shape = self._matrix.shape
+        return shape
 
     def _shape_tensor(self) -> Tensor:
         return shapes.shape(self._matrix)

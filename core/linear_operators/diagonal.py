@@ -79,8 +79,8 @@ class LinearOperatorDiag(LinearOperator):
         return self._diag
 
     def _shape(self) -> Shape:
-        shape = self._diag.shape
-        return shape.concatenate(shape[-1:])  # type: ignore[no-any-return]
+        shape: Shape = self._diag.shape
+        return shape.concatenate(shape[-1:])
 
     def _shape_tensor(self) -> Tensor:
         shape = shapes.shape(self._diag)

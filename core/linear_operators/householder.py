@@ -76,8 +76,8 @@ class LinearOperatorHouseholder(LinearOperator):
         return self._reflection_axis
 
     def _shape(self) -> Shape:
-        shape = self._reflection_axis.shape
-        return shape.concatenate(shape[-1:])  # type: ignore[no-any-return]
+        shape: Shape = self._reflection_axis.shape
+        return shape.concatenate(shape[-1:])
 
     def _shape_tensor(self) -> Tensor:
         shape = shapes.shape(self._reflection_axis)

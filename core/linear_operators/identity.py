@@ -176,13 +176,13 @@ class LinearOperatorIdentity(OfOneSize):
     def _linop_cholesky(self) -> LinearOperator:
         return self
 
-    def _linop_matmul(self, left_operator: Any, right_operator: Any) -> LinearOperator:
+    def _linop_matmul(self, left_operator: Any, right_operator: LinearOperator) -> LinearOperator:
         del left_operator
-        return right_operator  # type: ignore[no-any-return]
+        return right_operator
 
-    def _linop_solve(self, left_operator: Any, right_operator: Any) -> LinearOperator:
+    def _linop_solve(self, left_operator: Any, right_operator: LinearOperator) -> LinearOperator:
         del left_operator
-        return right_operator  # type: ignore[no-any-return]
+        return right_operator
 
 
 @composite

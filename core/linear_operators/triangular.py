@@ -72,7 +72,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return self._tril
 
     def _shape(self) -> Shape:
-        return self._tril.shape  # type: ignore[no-any-return]
+        shape: Shape = self._tril.shape
+        return shape
 
     def _shape_tensor(self) -> Tensor:
         return shapes.shape(self._tril)

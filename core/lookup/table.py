@@ -13,7 +13,7 @@ from pinnace.framework.resources import TrackableResource
 from pinnace.framework.tensor import Operands, Tensor
 from pinnace.framework.variable import handle_of
 from pinnace.functions.resources import functions_for_saving
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.state import table_state, tables
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class LookupTable(TrackableResource):
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, [n], and their values."""
-        return execute(  # type: ignore[no-any-return]
+        return execute_all(
             tables.LOOKUP_TABLE_EXPORT,
             self._handle,
             Tkeys=self._key_dtype,

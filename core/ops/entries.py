@@ -17,6 +17,7 @@ from pinnace.framework.context import state
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels.halves import HALVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,6 +88,12 @@ def _allowed(op: OpDef, arg: ArgDef) -> frozenset[Any]:
     return frozenset({arg.dtype}) if arg.dtype else op.type_sets[arg.type_attr].allowed
 
 
+def _plain(op: OpDef) -> frozenset[Any]:
+    """The dtypes that the op's kernel computes in: `execute` has another one for 16-bit floats."""
+    kinds = _allowed(op, op.inputs[0])
+    return kinds - HALVES if op.wide else kinds
+
+
 def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
     kernel: Any = op.eager
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
@@ -98,7 +105,7 @@ def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
 def _unary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
-    allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
+    allowed = dtypes.numpy_dtypes(_plain(op))
     # Shapes that passed inference; elementwise ops need none.
     passed: set[object] | None = None if op.elementwise else set()
 
@@ -130,7 +137,7 @@ def _unary_entry(
 def _binary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
-    allowed = frozenset(dtype.numpy for dtype in _allowed(op, op.inputs[0]))
+    allowed = dtypes.numpy_dtypes(_plain(op))
     passed: set[object] | None = None if op.elementwise else set()
 
     def entry(x: Any, y: Any, name: str | None = None) -> Any:

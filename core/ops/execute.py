@@ -16,6 +16,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec
 from pinnace.framework.tensor import Array, OpaqueTensor, Operands, SymbolicTensor, Tensor, wrap
+from pinnace.ops.kernels import halves
 from pinnace.ops.opdef import ArgDef, InferCall, OpDef, explain, out_of_memory
 from pinnace.ops.running import RunContext
 
@@ -91,11 +92,14 @@ def execute(op: OpDef, *arguments: Any, name: str | None = None, **attrs: Any) -
 
 # `execute` for an op with a single output tensor.
 execute_one: Callable[..., Tensor] = execute
+# `execute` for an op with several outputs.
+execute_all: Callable[..., tuple[Any, ...]] = execute
 
 
 class Repeat(NamedTuple):
     """The prepared repetition of an eager call with known dtypes, shapes and attributes."""
 
+    kernel: Any
     options: dict[str, Any]
     attrs: dict[str, Any]
 
@@ -109,7 +113,7 @@ def _remember(op: OpDef, key: tuple[Any, ...], attrs: dict[str, Any], output: Te
     if len(op.repeats) >= _CHECKED_LIMIT:
         op.repeats.clear()
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
-    op.repeats[key] = Repeat(options, attrs)
+    op.repeats[key] = Repeat(_kernel_for(op, [key[0][2]]), options, attrs)
 
 
 def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
@@ -119,7 +123,7 @@ def _run_again(op: OpDef, repeat: Repeat, arguments: tuple[Any, ...]) -> Tensor:
         array = x._array
         arrays.append(array if type(array) is _NDARRAY else np.asarray(array))
     try:
-        output = wrap(op.eager(*arrays, **repeat.options))
+        output = wrap(repeat.kernel(*arrays, **repeat.options))
     except Exception:  # a warning turned into an error, or invalid values
         output = run_eagerly(op, arguments, repeat.attrs)[0]
     for tape in state.tapes:
@@ -296,8 +300,7 @@ def _wrong_type(op: OpDef, arg: ArgDef, dtype: DType) -> NoReturn:
 
 def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
     """The flat outputs of the kernel."""
-    kernel = op.eager
-    if kernel is None:
+    if op.eager is None:
         raise UnimplementedError(
             f"{op.name} cannot run eagerly: it has a meaning only inside a graph"
         )
@@ -305,6 +308,7 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
         tuple([_array(t) for t in value]) if type(value) is tuple else _array(value)
         for value in inputs
     ]
+    kernel = _kernel_for(op, [a.dtype for a in arrays if not isinstance(a, tuple)])
     if not op.elementwise:
         check_specs(op, inputs, attrs)
     options = {name: attrs[name] if name in attrs else op.default(name) for name in op.kernel_attrs}
@@ -316,6 +320,13 @@ def run_eagerly(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tu
         kernel = denormals.flushing(kernel)
     result = call_kernel(op, kernel, arrays, options, inputs)
     return wrap_outputs(op, result, attrs)
+
+
+def _kernel_for(op: OpDef, kinds: Sequence[np.dtype[Any]]) -> Any:
+    """What an eager call runs on arrays of these dtypes."""
+    if op.wide and any(map(halves.is_half, kinds)):
+        return halves.widened(op.kernel)
+    return op.eager
 
 
 def eager_kernel(op: OpDef) -> Any:

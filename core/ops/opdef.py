@@ -330,6 +330,8 @@ class OpDef:
             list argument is written with what stands between its tensors, `{inputs: + }`.
         shared: NumPy is slow on large arrays of float32, which the engine's kernels share between
             threads; true of each op whose `fuse` calls a function of `SLOW`, or chooses.
+        wide: its kernel computes on large arrays of 16-bit floats in float32; true of each op with
+            a `fuse`.
         fuse_row: reduces a row of them to one number: the `max` or `sum` of all, and a scalar
             expression in that `{total}` and their number, `width`.
         alias: each output is the input of that place, and nothing else happens: plans leave it out,
@@ -381,6 +383,7 @@ class OpDef:
     out: bool = False
     fuse: str | None = None
     shared: bool = False
+    wide: bool = False
     fuse_row: tuple[Literal["max", "sum"], str] | None = None
     alias: bool = False
     forwards: bool = False
@@ -434,6 +437,7 @@ class OpDef:
         owned = {*self.attrs, *self.type_sets, *self.list_types, *self.number_attrs}
         self.kernel_attrs = tuple(name for name in asked if name in owned)
         form = self.fuse or ""
+        self.wide = self.wide or self.fuse is not None
         self.shared = self.shared or " if " in form or calls_slow(form)
         self.checked = set()
         self.repeats = {}

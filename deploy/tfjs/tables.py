@@ -7,6 +7,7 @@ other with the same number.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pinnace.deploy.tfjs.files.topology import renamed
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.proto.graph_pb2 import GraphDef
@@ -90,7 +91,7 @@ def with_tables(
         made = graph.node.add()
         made.CopyFrom(node)
         made.name = names[node.name]
-        made.input[:] = [_renamed(text, names) for text in node.input]
+        made.input[:] = [renamed(text, names) for text in node.input]
         if node.op.startswith("HashTable") and not made.attr["shared_name"].s:
             made.attr["shared_name"].s = made.name.encode()
         if node.op.startswith(_FILLS):
@@ -99,9 +100,3 @@ def with_tables(
         del signature.inputs[key]
     graph.node.add(name=_INITIALISER, op="NoOp", input=[f"^{name}" for name in fills])
     return _INITIALISER
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    mark = "^" if text.startswith("^") else ""
-    start, colon, rest = text.removeprefix("^").partition(":")
-    return f"{mark}{names.get(start, start)}{colon}{rest}"

@@ -2,6 +2,7 @@
 
 from collections.abc import MutableSequence, Sequence
 
+from pinnace.deploy.tfjs.files.fusing import with_output
 from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.proto.function_pb2 import FunctionDef
 from pinnace.proto.node_def_pb2 import NodeDef
@@ -85,9 +86,9 @@ def apart(nodes: MutableSequence[NodeDef], where: str, function: FunctionDef | N
     if function is not None:
         for node in nodes:
             for place, text in enumerate(node.input):
-                node.input[place] = _renamed(text, outputs)
+                node.input[place] = with_output(text, outputs)
         for name in list(function.ret):
-            function.ret[name] = _renamed(function.ret[name], outputs)
+            function.ret[name] = with_output(function.ret[name], outputs)
 
 
 def _as_sum(part: NodeDef, vectors: set[str]) -> None:
@@ -96,13 +97,6 @@ def _as_sum(part: NodeDef, vectors: set[str]) -> None:
         part.op = "AddV2"
         for name in [name for name in part.attr if name != "T"]:
             del part.attr[name]
-
-
-def _renamed(text: str, outputs: dict[str, str]) -> str:
-    parts = text.split(":")
-    if len(parts) == 3 and parts[0] in outputs:
-        return f"{parts[0]}:{outputs[parts[0]]}:0"
-    return text
 
 
 def _parts(  # noqa: C901 (a case for each kind of step)

@@ -58,7 +58,7 @@ _INTEGERS = frozenset(
         dtypes.uint64,
     }
 )
-_WRITABLE = frozenset(t.numpy for t in _FLOATS | _INTEGERS | {dtypes.bool})
+_WRITABLE = dtypes.numpy_dtypes(_FLOATS | _INTEGERS | {dtypes.bool})
 _NONFINITE = {True: b"Infinity", False: b"-Infinity"}
 
 

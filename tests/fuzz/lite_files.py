@@ -28,7 +28,7 @@ from pinnace.deploy.program.sources import find_program
 from pinnace.engine.build import plan_of
 from pinnace.framework.specs import TensorSpec
 from pinnace.functions.function import function
-from pinnace.proto import lite_metadata_schema
+from pinnace.proto.lite_schema import METADATA
 
 if TYPE_CHECKING:
     import random
@@ -208,10 +208,10 @@ class LiteMetadata(Target):
         elif kind == 1:
             model = self._with(damaged(draw, self._told, self._told))
         elif kind == 2:
-            root = as_table(parsed(self._told, "it", lite_metadata_schema))
+            root = as_table(parsed(self._told, "it", METADATA))
             for _ in range(draw.randint(1, 3)):
-                change_table(draw, root, lite_metadata_schema)
-            model = self._with(written(root, 2 * len(self._told), lite_metadata_schema))
+                change_table(draw, root, METADATA)
+            model = self._with(written(root, 2 * len(self._told), METADATA))
         elif kind == 3:
             files = damaged(draw, files, model)
         elif kind == 4:

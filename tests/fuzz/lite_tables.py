@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pinnace.deploy.lite.files.flatbuffer import Table
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE, Schema
 
 if TYPE_CHECKING:
     import random
 
-    from pinnace.deploy.lite.files.flatbuffer import Schema
     from pinnace.deploy.lite.files.parsing import Parsed
 
 _ODD = (0, 1, -1, 2, 3, 7, 100, 127, 128, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40)
@@ -31,7 +30,7 @@ def _part(value: Any) -> Any:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def change_table(draw: random.Random, table: Table, schema: Schema = lite_schema) -> None:
+def change_table(draw: random.Random, table: Table, schema: Schema = LITE) -> None:
     """Change something in a table, or in a nested one."""
     fields: Any = table.fields
     while fields:
@@ -45,13 +44,13 @@ def change_table(draw: random.Random, table: Table, schema: Schema = lite_schema
                 return
             table, fields = inner, inner.fields
         else:
-            fields[name] = _other(draw, schema, schema.TABLES[table.name][name].kind, value)
+            fields[name] = _other(draw, schema, schema.tables[table.name][name].kind, value)
             return
 
 
 def _other(draw: random.Random, schema: Schema, kind: str, value: Any) -> Any:
     """Another value of the same kind; None leaves the field out."""
-    if draw.random() < 0.1 or value is None or kind in schema.UNIONS:
+    if draw.random() < 0.1 or value is None or kind in schema.unions:
         return None
     if isinstance(value, Table):
         return None  # if it is changed as a whole, it is omitted

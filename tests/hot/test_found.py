@@ -155,7 +155,7 @@ def test_a_loop_takes_infinities_and_what_is_not_a_number_as_constants() -> None
     assert np.signbit(c)
     body = next(
         step.node.attrs["body"].graph
-        for step in plan_of(lowest.get_concrete_function(tf.constant(3)).graph).steps
+        for step in lowest.get_concrete_function(tf.constant(3)).plan.steps
         if "While" in step.node.op.name
     )
     loops = plan_of(body).tiers.loops()

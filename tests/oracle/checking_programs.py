@@ -4,13 +4,12 @@ python checking_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
 import re
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 INFINITY = float("inf")
@@ -134,11 +133,4 @@ PROGRAMS = {
 }
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = program()
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps(found) + "\n")
+    report(PROGRAMS)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reporting import plain
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -23,17 +24,6 @@ layers, K = keras.layers, keras.backend
 def numbers(*shape: int, seed: int = 0, low: int = -8, high: int = 9) -> Any:
     """Multiples of 1/8: sums of them are exact in any order."""
     return (np.random.default_rng(seed).integers(low, high, shape) / 8).astype("float32")
-
-
-def plain(x: Any) -> Any:
-    """A form that JSON can represent: lists, numbers, words."""
-    if isinstance(x, dict):
-        return {str(key): plain(value) for key, value in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [plain(item) for item in x]
-    if x is None or isinstance(x, (str, bool, int, float)):
-        return x
-    return np.asarray(x).tolist()
 
 
 def filled(layer: Any, seed: int = 5) -> Any:

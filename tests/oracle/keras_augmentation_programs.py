@@ -4,13 +4,11 @@ python keras_augmentation_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
-import os
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -122,13 +120,4 @@ PROGRAMS = {
 }
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.chdir(sys.argv[2])
-    done: dict[str, Any] = {}
-    for name, program in PROGRAMS.items():
-        try:
-            done[name] = plain(program())
-        except Exception as error:
-            done[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write("\n" + json.dumps(done))
+    report(PROGRAMS, plain)

@@ -4,13 +4,12 @@ python keras_backend_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
 import os
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 tf: Any = importlib.import_module(sys.argv[1])
@@ -212,15 +211,5 @@ PROGRAMS = {
 }
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = program()
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
-main()
+if __name__ == "__main__":
+    report(PROGRAMS)

@@ -4,8 +4,6 @@ python keras_example_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
-import os
 import random
 import sys
 import warnings
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -280,11 +279,4 @@ PROGRAMS = {
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = plain(program())
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write("\n" + json.dumps(found))
+    report(PROGRAMS, plain)

@@ -7,12 +7,12 @@ import collections
 import importlib
 import itertools
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -372,11 +372,4 @@ def refused_or(call: Any) -> Any:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = plain(program())
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write("\n" + json.dumps(found))
+    report(PROGRAMS, plain)

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from reporting import plain
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -24,16 +25,6 @@ def numbers(*shape: int, seed: int = 0) -> Any:
 X, Y1, Y2 = numbers(12, 3, seed=1), numbers(12, 1, seed=2), numbers(12, 2, seed=3)
 KINDS = np.random.default_rng(4).integers(0, 2, (12,))
 W1, W2 = abs(numbers(12, seed=5)), abs(numbers(12, seed=6)) + 0.5
-
-
-def plain(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {str(key): plain(value) for key, value in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [plain(item) for item in x]
-    if x is None or isinstance(x, (str, bool, int, float)):
-        return x
-    return np.asarray(x).tolist()
 
 
 def made(kind: str) -> Any:

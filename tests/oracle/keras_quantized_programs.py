@@ -4,13 +4,12 @@ python keras_quantized_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
-import os
 import sys
 import warnings
 from typing import Any
 
 import numpy as np
+from reporting import plain, report
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -20,16 +19,6 @@ quantizers = keras.quantizers
 
 def numbers(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
-
-
-def plain(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {str(key): plain(value) for key, value in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [plain(item) for item in x]
-    if x is None or isinstance(x, (str, bool, int, float)):
-        return x
-    return np.asarray(x).tolist()
 
 
 def absolute(to_numpy: bool) -> Any:
@@ -192,13 +181,4 @@ PROGRAMS = {
 }
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.chdir(sys.argv[2])
-    done: dict[str, Any] = {}
-    for name, program in PROGRAMS.items():
-        try:
-            done[name] = plain(program())
-        except Exception as error:
-            done[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write("\n" + json.dumps(done))
+    report(PROGRAMS, plain)

@@ -4,14 +4,12 @@ python keras_threshold_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
-import os
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 metrics = tf.keras.metrics
@@ -169,12 +167,4 @@ PROGRAMS = {
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    done: dict[str, Any] = {}
-    for name, program in PROGRAMS.items():
-        try:
-            done[name] = program()
-        except Exception as error:
-            done[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write("\n" + json.dumps(done))
+    report(PROGRAMS)

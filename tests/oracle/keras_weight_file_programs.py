@@ -4,8 +4,6 @@ python keras_weight_file_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
-import os
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 keras = tf.keras
@@ -118,11 +117,4 @@ PROGRAMS = {
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    done: dict[str, Any] = {}
-    for name, program in PROGRAMS.items():
-        try:
-            done[name] = program()
-        except Exception as error:
-            done[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write("\n" + json.dumps(done, default=bool))
+    report(PROGRAMS)

@@ -4,12 +4,11 @@ python ragged_corner_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 C = tf.ragged.constant
@@ -139,15 +138,5 @@ PROGRAMS = {
 }
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = program()
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
-main()
+if __name__ == "__main__":
+    report(PROGRAMS)

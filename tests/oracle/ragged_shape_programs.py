@@ -5,9 +5,10 @@ python ragged_shape_programs.py tensorflow|pinnace FOLDER
 
 import importlib
 import itertools
-import json
 import sys
 from typing import Any
+
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 Shape = tf.experimental.DynamicRaggedShape
@@ -164,14 +165,5 @@ def fits(shape: Any, to: Any) -> bool:
 PROGRAMS = {"asked": asked, "partitions": partitions, "joined": joined, "made": made}
 
 
-def main() -> None:
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = program()
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
-main()
+if __name__ == "__main__":
+    report(PROGRAMS)

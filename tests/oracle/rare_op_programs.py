@@ -4,13 +4,12 @@ python rare_op_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 from google.protobuf import descriptor_pb2
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 Field = descriptor_pb2.FieldDescriptorProto
@@ -370,15 +369,5 @@ PROGRAMS = {
 }
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = program()
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
-main()
+if __name__ == "__main__":
+    report(PROGRAMS)

@@ -4,10 +4,10 @@ python string_corner_programs.py tensorflow|pinnace FOLDER
 """
 
 import importlib
-import json
 import sys
-import warnings
 from typing import Any
+
+from reporting import report
 
 tf: Any = importlib.import_module(sys.argv[1])
 S = tf.strings
@@ -120,15 +120,5 @@ def put_together() -> Any:
 PROGRAMS = {"encodings": encodings, "parts": parts, "put together": put_together}
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    found = {}
-    for name, program in PROGRAMS.items():
-        try:
-            found[name] = program()
-        except Exception as error:
-            found[name] = f"error: {type(error).__name__}: {error}"
-    sys.stdout.write(json.dumps(found) + "\n")
-
-
-main()
+if __name__ == "__main__":
+    report(PROGRAMS)

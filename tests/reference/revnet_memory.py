@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.functions.function import Function
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "revnet"))
@@ -35,7 +34,7 @@ def kept_bytes(work: Any) -> int:
     """The memory that the plan of a function keeps for intermediate results between runs."""
     if not isinstance(work, Function):
         return 0
-    plan = plan_of(work.get_concrete_function().graph)
+    plan = work.get_concrete_function().plan
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     spare = [workspace for one in prepared for workspace in one.spare]
     assert len(spare) <= 1  # runs are sequential

@@ -206,8 +206,9 @@ class Numbers(Translator[Item]):
 class Reader(Numbers):
     """The values of a cluster; the output of a total is the instruction that adds it up."""
 
-    def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> None:
+    def __init__(self, cluster: Cluster, steps: Sequence[Step], sizes: Sizes, joined: int) -> None:
         super().__init__()
+        self._joined = joined
         of: dict[Value, Item] = {}
         for index, value in enumerate(cluster.inputs):
             of[value] = self._input(cluster, index, value, sizes)
@@ -246,7 +247,8 @@ class Reader(Numbers):
             return given
         what = "FLAGS" if kind != "shared" else "REPEATED_FLAGS" if flags else "REPEATED"
         item = self._made(what, [given], lies)
-        item.shared = cluster.repetition(value, sizes) if kind == "shared" else (1, 1)
+        if kind == "shared":
+            item.shared = cluster.repetition(value, sizes, self._joined)
         return item
 
     def _softmax(self, x: Item, is_logarithm: bool) -> Item:

@@ -70,7 +70,7 @@ def program_of(cluster: Cluster, steps: Sequence[Step], sizes: Sizes, joined: in
         sizes: the shapes of the plan's values.
         joined: rows of the cluster that form one row of the program.
     """
-    reader = Reader(cluster, steps, sizes)
+    reader = Reader(cluster, steps, sizes, joined)
     kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
     flags = [value.dtype is dtypes.bool for value in cluster.inputs]
     width = cluster.width * joined

@@ -37,6 +37,9 @@ _CALL_US, _COSTLY_CALL_US, _ELEMENT_US = 0.5, 1.5, 0.00012
 _CHOICE = 6
 # Fewest elements of a row for a kernel.
 _SHORTEST = 8
+# Numbers of a row up to which several rows are joined: the overhead of a row equals that of some
+# dozen numbers. The least repetitions of a joined row, each of which is read instead of written.
+_WIDE, _OFTEN = 512, 4
 # Elements from which a single step is shared between threads, and from which a costly one is faster
 # than NumPy's in one.
 _LARGE, _LARGE_COSTLY = 1 << 19, 1 << 14
@@ -96,17 +99,45 @@ class Cluster:
         """The kind of an input: full, row, column, scalar, or shared: rows that are repeated."""
         return _kind(sizes[value], self.shape, self.at)[0]
 
-    def repetition(self, value: Value, sizes: Sizes) -> tuple[int, int]:
+    def repetition(self, value: Value, sizes: Sizes, joined: int = 1) -> tuple[int, int]:
         """For a shared input: the repetitions of a block of rows, and the rows of a block.
 
         Row r of the cluster is row `r // (often * block) * block + r % block` of the input.
+
+        Args:
+            value: the input.
+            sizes: the shapes of the plan's values.
+            joined: rows that form one: of a block, or the repetitions of a single row.
         """
         size = _aligned(sizes[value], self.shape)[: self.at]
         lone = [n for n, one in enumerate(size) if one != self.shape[n]]
-        return (
-            math.prod(self.shape[lone[0] : lone[-1] + 1]),
-            math.prod(self.shape[lone[-1] + 1 : self.at]),
-        )
+        often = math.prod(self.shape[lone[0] : lone[-1] + 1])
+        block = math.prod(self.shape[lone[-1] + 1 : self.at])
+        return (often // joined, 1) if block == 1 else (often, block // joined)
+
+    def rows_at_once(self, sizes: Sizes) -> int:
+        """The number of rows that the kernel treats as one; 1 if there are values per row."""
+        kinds = {value: self.kind(value, sizes) for value in self.inputs}
+        if self.reduces or "column" in kinds.values():
+            return 1
+        if any(value not in self.totals and sizes[value] != self.shape for value in self.outputs):
+            return 1
+        repeated = [
+            self.repetition(value, sizes) for value, kind in kinds.items() if kind == "shared"
+        ]
+
+        def fits(joined: int) -> bool:
+            return self.rows % joined == 0 and all(
+                often % joined == 0 and often >= _OFTEN * joined
+                if block == 1
+                else block % joined == 0
+                for often, block in repeated
+            )
+
+        joined = 1
+        while self.width * joined * 2 <= _WIDE and fits(2 * joined):
+            joined *= 2
+        return joined
 
 
 def find(
@@ -260,18 +291,27 @@ def single(place: int, node: Node, sizes: Sizes, *, alone: bool = False) -> Clus
 def _fits(cluster: Cluster, node: Node, sizes: Sizes, alone: bool) -> bool:
     """Whether a step fits; its rows and columns fix the split."""
     operands = forms.operands(node)
-    # Shared rows fit any split after the repeated axes: check the other inputs first.
     kinds = {value: _kind(sizes[value], cluster.shape, None)[0] for value in operands}
-    for value in sorted(operands, key=lambda value: kinds[value] == "shared"):
-        kind, split = _kind(sizes[value], cluster.shape, cluster.split)
-        if not kind or (kind == "shared" and not alone):
-            return False
-        if kind == "scalar" and value.dtype is dtypes.bool:
-            return False
-        if kind in {"row", "column", "shared"}:
+    # Shared rows fit any split after the repeated axes: the other inputs choose it. If these need
+    # an earlier one, they may be shared rows themselves.
+    for is_first in (False, True):
+        order = sorted(operands, key=lambda value: (kinds[value] == "shared") != is_first)
+        split = cluster.split
+        for value in order:
+            kind, needed = _kind(sizes[value], cluster.shape, split)
+            if not kind or (kind == "shared" and not alone):
+                break
+            if kind == "scalar" and value.dtype is dtypes.bool:
+                return False
+            if kind in {"row", "column", "shared"}:
+                split = needed
+        else:
             cluster.split = split
-    cluster.inputs += operands
-    return True
+            cluster.inputs += operands
+            return True
+        if "shared" not in kinds.values():
+            return False
+    return False
 
 
 def _union(cluster: Cluster, other: Cluster, sizes: Sizes, alone: bool) -> Cluster | None:
@@ -330,9 +370,9 @@ def _name_borders(
 
 
 def _worthwhile(cluster: Cluster, steps: Sequence[Step], sizes: Sizes) -> bool:
-    if not cluster.outputs or cluster.width < _SHORTEST:
+    if not cluster.outputs or any(not cluster.kind(value, sizes) for value in cluster.inputs):
         return False
-    if any(not cluster.kind(value, sizes) for value in cluster.inputs):
+    if cluster.width * cluster.rows_at_once(sizes) < _SHORTEST:
         return False
     if any(not _is_given(cluster, value, sizes) for value in cluster.outputs):
         return False

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 # Elements from which waking a thread pays off; alignment of a thread's columns.
 _SHARED = 1 << 17
 _LINE = 64
-# Elements of a row up to which several rows are joined: the overhead of a row equals that of some
-# dozen elements.
-_WIDE = 512
 # Pieces per thread if pieces are dispatched without Python: a late thread finds them done.
 _PIECES = 2
 # Rows of a piece without totals.
@@ -60,12 +57,12 @@ class Fused:
         # addresses that change with each call, of the operands and of the first thread's registers.
         self._jobs: dict[tuple[int, int], tuple[pieces.Job, int, int]] = {}
         kinds = [cluster.kind(value, sizes) for value in cluster.inputs]
-        joined = _rows_at_once(cluster, kinds, sizes)
+        joined = cluster.rows_at_once(sizes)
         self._program = program_of(cluster, steps, sizes, joined)
         self._rows, self._width = cluster.rows // joined, cluster.width * joined
         # Conversions of the kernel's inputs.
         self._forms = [
-            self._form(kind, sizes[value], joined)
+            self._form(kind, value, sizes, joined)
             for kind, value in zip(kinds, cluster.inputs, strict=True)
         ]
         # Inputs that may have a row stride.
@@ -177,12 +174,20 @@ class Fused:
             ]
         )
 
-    def _form(self, kind: str, size: tuple[int, ...], joined: int) -> Callable[[Array], Array]:
-        """The conversion of an input of this kind and size."""
-        if kind in {"full", "shared"}:
-            rows = self._rows if kind == "full" else math.prod(size) // self._width
-            return partial(_matrix, rows=rows, width=self._width)
-        return partial(_repeated, often=joined) if joined > 1 and kind == "row" else flat
+    def _form(
+        self, kind: str, value: Value, sizes: Mapping[Value, tuple[int, ...]], joined: int
+    ) -> Callable[[Array], Array]:
+        """The conversion of an input of this kind."""
+        if kind == "full":
+            return partial(_matrix, rows=self._rows, width=self._width)
+        if kind == "row" and joined > 1:
+            return partial(_repeated, rows=1, often=joined)
+        if kind != "shared":
+            return flat
+        rows = math.prod(sizes[value]) // self.cluster.width
+        if joined > 1 and self.cluster.repetition(value, sizes)[1] == 1:
+            return partial(_repeated, rows=rows, often=joined)
+        return partial(_matrix, rows=rows // joined, width=self._width)
 
     def _one_by_one(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         self.misses += 1
@@ -190,21 +195,6 @@ class Fused:
         for node in self._nodes:
             run_step(node, values)
         return tuple([values[value] for value in self.cluster.outputs])
-
-
-def _rows_at_once(
-    cluster: Cluster, kinds: Sequence[str], sizes: Mapping[Value, tuple[int, ...]]
-) -> int:
-    """The number of rows that the kernel treats as one; 1 if there are values per row."""
-    whole = all(
-        value in cluster.totals or sizes[value] == cluster.shape for value in cluster.outputs
-    )
-    if cluster.reduces or not whole or not set(kinds) <= {"full", "row", "scalar"}:
-        return 1
-    joined = 1
-    while cluster.width * joined * 2 <= _WIDE and cluster.rows % (2 * joined) == 0:
-        joined *= 2
-    return joined
 
 
 def _matrix(value: Array, *, rows: int, width: int) -> Array:
@@ -216,9 +206,9 @@ def _matrix(value: Array, *, rows: int, width: int) -> Array:
     return value
 
 
-def _repeated(value: Array, *, often: int) -> Array:
-    """A row, repeated for joined rows."""
-    return np.concatenate([value.ravel()] * often)
+def _repeated(value: Array, *, rows: int, often: int) -> Array:
+    """Rows that are each repeated, to fit joined rows."""
+    return np.tile(value.reshape(rows, -1), (1, often))
 
 
 def flat(value: Array) -> Array:

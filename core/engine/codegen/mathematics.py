@@ -48,7 +48,7 @@ _ERFCX = tuple(T(c) for c in special_functions.ERFCX32)
 
 
 @generated(types.float32, "bits")
-def _as_float(builder: Any, bits: Any) -> Any:
+def as_float(builder: Any, bits: Any) -> Any:
     """The float32 with these 32 bits."""
     return builder.bitcast(bits, ir.FloatType())
 
@@ -151,8 +151,8 @@ def exp(x: Any) -> Any:
     whole = np.int32(n)
     half = whole >> np.int32(1)
     rest = whole - half
-    value = value * _as_float(np.int32((half + np.int32(127)) << np.int32(23)))
-    value = value * _as_float(np.int32((rest + np.int32(127)) << np.int32(23)))
+    value = value * as_float(np.int32((half + np.int32(127)) << np.int32(23)))
+    value = value * as_float(np.int32((rest + np.int32(127)) << np.int32(23)))
     return value if x == x else x
 
 
@@ -190,7 +190,7 @@ def _fall(x: Any) -> Any:
     q = q * r + _E3
     q = q * r - _E4
     q = q * r + T(1)
-    return q * r, _as_float(np.int32(as_bits(shifted) << np.int32(23)))
+    return q * r, as_float(np.int32(as_bits(shifted) << np.int32(23)))
 
 
 @inlined
@@ -219,7 +219,7 @@ def tanh(x: Any) -> Any:
     less = (T(1) - power) + part * power
     value = less / (T(2) - less)
     signed = (as_bits(value) & np.int32(0x7FFFFFFF)) | (as_bits(x) & np.int32(-0x80000000))
-    return _as_float(np.int32(signed))
+    return as_float(np.int32(signed))
 
 
 @inlined
@@ -265,7 +265,7 @@ def erfc(x: Any) -> Any:
     p = p * t + _ERFCX[8]
     p = p * t + _ERFCX[9]
     # The square in two parts: that of the first 12 bits is exact, the rest is below 0.06.
-    coarse = _as_float(np.int32(as_bits(size) & np.int32(-4096)))
+    coarse = as_float(np.int32(as_bits(size) & np.int32(-4096)))
     rest = (coarse - size) * (coarse + size)
     series = rest * T(1 / 24) + T(1 / 6)
     series = series * rest + T(0.5)

@@ -1,7 +1,8 @@
-"""Scatter-add of rows to another matrix as machine code: gradients of embeddings.
+"""Rows that are added to those of another matrix, or combined with them, as machine code.
 
-Each added row is contiguous. Rows for negative indices are skipped. At the first index beyond the
-matrix the kernel stops, and returns its position; -1 if there is none.
+These are the gradients of embeddings, segments, and products with sparse matrices. Each given row
+is contiguous. `add_rows` skips rows for negative indices. At the first index beyond the matrix it
+stops, and returns its position; -1 if there is none. The callers of the others check indices.
 """
 
 from __future__ import annotations
@@ -27,4 +28,45 @@ def kernel(places, rows, out, width):
     return -1
 """
 
-TEXTS = {"add_rows": _ADD_ROWS}
+# NaN is kept once it has been seen.
+_COMBINE_ROWS = """
+PLACES = types.Array(int64, 1, "C", readonly=True)
+
+
+@njit([void(int64, PLACES, ROWS, WRITTEN, int64)], cache=True, nogil=True, error_model="numpy")
+def kernel(how, places, rows, out, width):
+    for i in range(places.size):
+        place = places[i]
+        target = out[place * width : place * width + width]
+        given = row(rows, i, width)
+        if how == 0:
+            for j in range(target.size):
+                target[j] = maximum(given[j], target[j])
+        elif how == 1:
+            for j in range(target.size):
+                target[j] = minimum(given[j], target[j])
+        else:
+            for j in range(target.size):
+                target[j] *= given[j]
+"""
+
+_ADD_WEIGHTED_ROWS = """
+PLACES = types.Array(int64, 1, "C", readonly=True)
+
+
+@njit([void(PLACES, PLACES, READ, ROWS, WRITTEN, int64)],
+      cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def kernel(places, sources, weights, rows, out, width):
+    for i in range(places.size):
+        place, weight = places[i], weights[i]
+        target = out[place * width : place * width + width]
+        given = row(rows, sources[i], width)
+        for j in range(target.size):
+            target[j] += weight * given[j]
+"""
+
+TEXTS = {
+    "add_rows": _ADD_ROWS,
+    "combine_rows": _COMBINE_ROWS,
+    "add_weighted_rows": _ADD_WEIGHTED_ROWS,
+}

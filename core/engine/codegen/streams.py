@@ -1,4 +1,4 @@
-"""Random bits, max pooling and its gradient as machine code.
+"""Random bits and orders, max pooling and its gradient as machine code.
 
 NumPy needs many passes over arrays for them: ten rounds on integers, and a loop over windows.
 """
@@ -28,6 +28,21 @@ def kernel(key, low, high, out):
             key0, key1 = (key0 + uint64(0x9E3779B9)) & LOW, (key1 + uint64(0xBB67AE85)) & LOW
         out[n, 0], out[n, 1] = uint32(c0), uint32(c1)
         out[n, 2], out[n, 3] = uint32(c2), uint32(c3)
+"""
+
+# Fisher and Yates' shuffle: a place changes with another one that is not before it.
+_SHUFFLED = """
+from numba.types import uint32, uint64
+
+WORDS = types.Array(uint32, 1, "C", readonly=True)
+ORDER = types.Array(int64, 1, "C")
+
+
+@njit([void(WORDS, ORDER)], cache=True, nogil=True, error_model="numpy")
+def kernel(words, order):
+    for place in range(words.size):
+        other = place + int64(uint64(words[place]) % uint64(order.size - place))
+        order[place], order[other] = order[other], order[place]
 """
 
 # Adjacent windows of [down, along] pixels: dx gets dy at the first maximum of x; if `rectified`,
@@ -133,5 +148,6 @@ TEXTS = {
     "maxima": _MAXIMA,
     "peaks": _PEAKS,
     "philox": _PHILOX,
+    "shuffled": _SHUFFLED,
     "stepped_maxima": _STEPPED_MAXIMA,
 }

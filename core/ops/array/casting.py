@@ -14,6 +14,7 @@ from pinnace.ops import batch_rules, flops
 from pinnace.ops.array.direct import finish
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
+from pinnace.ops.kernels.halves import converted
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpCall, attr
 from pinnace.ops.registry import define, scalar
 
@@ -61,7 +62,7 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
             return x
         if array.dtype in _PLAIN and kind in _PLAIN_KINDS:
             try:
-                out = array.astype(target)
+                out = converted(array, target)
             except (RuntimeWarning, FloatingPointError):  # where warnings are errors
                 with np.errstate(all="ignore"):
                     out = array.astype(target)
@@ -74,7 +75,7 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
 
 _CASTABLE = ANY_VALUE - {dtypes.string}
 _PLAIN_KINDS = NUMBERS - COMPLEX | {dtypes.bool}
-_PLAIN = frozenset(dtype.numpy for dtype in _PLAIN_KINDS)
+_PLAIN = dtypes.numpy_dtypes(_PLAIN_KINDS)
 # NumPy's dtype does not tell these: a quantised number is cast like the integer that holds it.
 _OPAQUE = frozenset({dtypes.resource, dtypes.variant, dtypes.string}) | dtypes.QUANTIZED
 # TensorFlow passes gradients through casts among these only.
@@ -188,4 +189,4 @@ def cast_array(x: Array, dtype: DType, *, truncate: bool = False) -> Array:
         x = x.real
     if truncate:
         x = _cut(x, dtype)
-    return x.astype(dtype.numpy)
+    return converted(x, dtype.numpy)

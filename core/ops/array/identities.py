@@ -10,7 +10,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.composite_arguments import takes_composites
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.opdef import (
     NO_GRADIENT_DEFINED,
     NOT_DIFFERENTIABLE,
@@ -67,7 +67,7 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> tuple[Te
     Returns:
         A list of as many tensors.
     """
-    return execute(IDENTITY_N, input, name=name)  # type: ignore[no-any-return]
+    return execute_all(IDENTITY_N, input, name=name)
 
 
 def _same_n(input: tuple[Array, ...]) -> tuple[Array, ...]:

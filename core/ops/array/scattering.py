@@ -1,6 +1,7 @@
 """Scattering by index: ScatterNd and the TensorScatter family."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ __all__ = [
     "tensor_scatter_nd_update",
 ]
 
+_Result = TypeVar("_Result")
+
 
 def _good_rows(
     op: str, indices: Array, updates: Array, shape: Any, policy: str
@@ -47,9 +50,9 @@ def _good_rows(
     return indices[good], updates[good]
 
 
-def _named(op: str, kernel: Any, *arguments: Any) -> Array:
+def _named(op: str, kernel: Callable[..., _Result], *arguments: Any) -> _Result:
     try:
-        return kernel(*arguments)  # type: ignore[no-any-return]
+        return kernel(*arguments)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{op}: {error}") from None
 
@@ -154,7 +157,7 @@ def _scattered(
     return execute_one(op, tensor, indices, updates, bad_indices_policy=policy, name=name)
 
 
-def _kernel_of(op: str, how: Scatter) -> Any:
+def _kernel_of(op: str, how: Scatter) -> Callable[..., Array]:
     def kernel(tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: str) -> Array:
         rows, values = _good_rows(op, indices, updates, tensor.shape, bad_indices_policy)
         return _named(op, segments.scattered, tensor, rows, values, how)
@@ -162,14 +165,14 @@ def _kernel_of(op: str, how: Scatter) -> Any:
     return kernel
 
 
-def _in_place_of(op: str, how: Scatter) -> Any:
+def _in_place_of(op: str, how: Scatter) -> Callable[..., Array]:
     copying = _kernel_of(op, how)
 
     def kernel(
         own: list[Array], indices: Array, updates: Array, *, bad_indices_policy: str
     ) -> Array:
         if not is_sole(own) or not segments.may_be_into(own[0], how):
-            return copying(own[0], indices, updates, bad_indices_policy=bad_indices_policy)  # type: ignore[no-any-return]
+            return copying(own[0], indices, updates, bad_indices_policy=bad_indices_policy)
         tensor = own[0]
         rows, values = _good_rows(op, indices, updates, tensor.shape, bad_indices_policy)
         _named(op, segments.scatter_into, tensor, rows, values, how)
@@ -275,7 +278,7 @@ def _non_aliasing_kernel(
     input: Array, indices: Array, updates: Array, *, bad_indices_policy: str
 ) -> Array:
     kernel = _kernel_of("ScatterNdNonAliasingAdd", "add")
-    return kernel(input, indices, updates, bad_indices_policy=bad_indices_policy)  # type: ignore[no-any-return]
+    return kernel(input, indices, updates, bad_indices_policy=bad_indices_policy)
 
 
 # The same op under an older name; for bools the sum is a disjunction.

@@ -16,7 +16,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike, wrap
 from pinnace.ops.array import casting
 from pinnace.ops.batch_rules import BatchCall, BatchRule
 from pinnace.ops.composite_arguments import takes_composites
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, attr, typed
 from pinnace.ops.registry import define, scalar
 
@@ -95,7 +95,7 @@ def shape_n(
     Returns:
         A list of [rank] per input, dtype `out_type`.
     """
-    return execute(SHAPE_N, input, out_type=dtypes.as_dtype(out_type), name=name)  # type: ignore[no-any-return]
+    return execute_all(SHAPE_N, input, out_type=dtypes.as_dtype(out_type), name=name)
 
 
 def _shape_n_kernel(input: tuple[Array, ...], *, out_type: dtypes.DType) -> tuple[Array, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
 
@@ -39,7 +39,7 @@ def decode_wav(
     Raises:
         InvalidArgumentError: the bytes are no such file.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         DECODE_WAV,
         contents,
         desired_channels=desired_channels,

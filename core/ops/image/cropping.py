@@ -21,7 +21,7 @@ from pinnace.ops.array import (
     slicing,
 )
 from pinnace.ops.execute import execute, execute_one
-from pinnace.ops.kernels import pictures
+from pinnace.ops.kernels import pictures, segments
 from pinnace.ops.math import arithmetic, comparison, division, logic, ranges
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, OpCall, attr
 from pinnace.ops.registry import define
@@ -255,7 +255,8 @@ def _grad_image_kernel(
     at = np.broadcast_to(box_ind[:, None, None], dy.shape[:3])
 
     def add(rows: Array, columns: Array, share: Array) -> None:
-        np.add.at(out, (at, rows[:, :, None], columns[:, None, :]), share)
+        places = np.stack(np.broadcast_arrays(at, rows[:, :, None], columns[:, None, :]), -1)
+        segments.scatter_into(out, places, share, "add")
 
     if method == "nearest":
         add(s.near_y, s.near_x, dy)

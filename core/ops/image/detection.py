@@ -8,7 +8,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.image import suppression
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define
@@ -47,7 +47,7 @@ def combined_non_max_suppression(
         Boxes [batch, m, 4], scores [batch, m], classes [batch, m], float32, filled up with zeros,
         and the number of valid ones, int32 [batch].
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         COMBINED_NON_MAX_SUPPRESSION,
         boxes,
         scores,

@@ -309,10 +309,17 @@ def _nearest_kernel(
     images: Array, size: Array, *, align_corners: bool, half_pixel_centers: bool
 ) -> Array:
     height, width = _sizes("ResizeNearestNeighbor", images, size)
-    _, old_height, old_width, _ = images.shape
+    batch, old_height, old_width, channels = images.shape
     rows = interpolation.nearest_places(old_height, height, align_corners, half_pixel_centers)
     columns = interpolation.nearest_places(old_width, width, align_corners, half_pixel_centers)
-    return np.asarray(images[:, rows[:, None], columns])
+    # Numbers one by one along the row, then whole rows: NumPy copies pixels through a slower loop.
+    places = (columns[:, None] * channels + np.arange(channels)).reshape(-1)
+    lines = images.reshape(batch, old_height, old_width * channels)
+    if height < old_height:
+        wide = np.take(np.take(lines, rows, axis=1), places, axis=2)
+    else:
+        wide = np.take(np.take(lines, places, axis=2), rows, axis=1)
+    return np.asarray(wide.reshape(batch, height, width, channels))
 
 
 def _nearest_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

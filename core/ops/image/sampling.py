@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import INDEX, float32, int8, int16, int32, int64, uint8
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_all
 from pinnace.ops.kernels import philox
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.random import stateful
@@ -255,7 +255,7 @@ def sample_distorted_bounding_box(
         InvalidArgumentError: a box beyond [0, 1], none at all, or a range that is none.
     """
     first, second = get_seed(seed) if seed else (0, 0)
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         SAMPLE_V2,
         image_size,
         convert_to_tensor(bounding_boxes, float32),
@@ -337,7 +337,7 @@ def stateless_sample_distorted_bounding_box(
     Returns:
         As of `sample_distorted_bounding_box`.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         STATELESS_SAMPLE,
         image_size,
         convert_to_tensor(bounding_boxes, float32),

@@ -11,7 +11,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute, execute_all, execute_one
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr, typed
 from pinnace.ops.registry import define
 
@@ -235,7 +235,7 @@ def non_max_suppression_padded(
     why = "boxes are not worked on in tiles"
     ignored("non_max_suppression_padded", why, 512, tile_size=tile_size)
     found = convert_to_tensor(boxes)
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         NON_MAX_SUPPRESSION_V4,
         found,
         scores,

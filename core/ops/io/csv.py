@@ -116,7 +116,7 @@ def _plain_columns(
     ):
         return None
     text = joined(mark, lines)
-    widths = {line.count(mark) + 1 for line in lines}
+    widths = {count + 1 for count in set(map(operator.methodcaller("count", mark), lines))}
     if len(widths) > 1 or len(text.translate(None, special)) < len(text):
         return None
     width = widths.pop()
@@ -220,7 +220,7 @@ def _plain_values(
     convert: Any = float if kind.is_floating else int
     if kind is dtypes.string:
         convert = _LATIN
-    elif any("_" in field for field in fields):
+    elif "_" in "".join(fields):
         return None
     gaps = any(text in fields for text in empty)
     if gaps and not default.size:

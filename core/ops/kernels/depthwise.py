@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import tiles
+from pinnace.ops.kernels import convolution, tiles
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -43,9 +43,12 @@ def depthwise_conv(
         TensorFlow op `DepthwiseConv2dNative`.
     """
     _check_channels(x.shape[-1], filter.shape)
+    if filter.shape[-2] == 1:  # filters of a single channel
+        return convolution.conv(x, filter, strides, pads, dilations)
     g = geometry(x.shape[1:-1], filter.shape[:-2], strides, pads, dilations)
+    x, filter = _repeated(x, filter.shape[-1]), _one_each(filter)
     compute = computed_in(x.dtype)
-    out = np.empty((len(x), *g.counts, filter.shape[-2] * filter.shape[-1]), compute)
+    out = np.empty((len(x), *g.counts, x.shape[-1]), compute)
     if not tiles.depthwise(x, filter, g, out):
         _add_taps(x.astype(compute, copy=False), filter.astype(compute, copy=False), g, out)
     return out.astype(x.dtype, copy=False)
@@ -53,10 +56,9 @@ def depthwise_conv(
 
 def _add_taps(x: Array, filter: Array, g: Geometry, out: Array) -> None:
     """out[...] = depthwise convolution by NumPy, in one dtype."""
-    images = _repeated(x, filter.shape[-1])
     taps = _tap_rows(filter, g)
     scratch = None
-    for batch, rows, windows in _blocks(images, g):
+    for batch, rows, windows in _blocks(x, g):
         total = out[batch, rows]
         if scratch is None:
             scratch = np.empty(total.shape, out.dtype)
@@ -100,10 +102,12 @@ def depthwise_conv_input_gradient(
     g = geometry(input_shape[1:-1], filter.shape[:-2], strides, pads, dilations)
     _check_dy(dy, (input_shape[0], *g.counts, input_shape[-1] * filter.shape[-1]))
     compute = computed_in(dy.dtype)
-    dx = np.empty(tuple(input_shape), compute)
-    if _slides_back(dy, filter, g, dx):
-        return dx.astype(dy.dtype, copy=False)
-    _add_shifted(filter.astype(compute, copy=False), dy, g, dx)
+    dx = np.empty((*input_shape[:-1], dy.shape[-1]), compute)
+    each = _one_each(filter)
+    if not _slides_back(dy, each, g, dx):
+        _add_shifted(each.astype(compute, copy=False), dy, g, dx)
+    if filter.shape[-1] > 1:
+        dx = dx.reshape(*input_shape, filter.shape[-1]).sum(axis=-1)
     return dx.astype(dy.dtype, copy=False)
 
 
@@ -113,7 +117,7 @@ def _slides_back(dy: Array, filter: Array, g: Geometry, dx: Array) -> bool:
     It is a depthwise convolution, too: of dy, dilated by the strides, with the filter reversed, and
     padded so that the result is as large as x.
     """
-    if filter.shape[-1] != 1 or dx.size == 0 or dy.size == 0:
+    if dx.size == 0 or dy.size == 0:
         return False
     reaches = [(n - 1) * gap + 1 for n, gap in zip(g.window, g.dilations, strict=True)]
     spread = [(n - 1) * stride + 1 for n, stride in zip(g.counts, g.strides, strict=True)]
@@ -136,7 +140,6 @@ def _slides_back(dy: Array, filter: Array, g: Geometry, dx: Array) -> bool:
 
 def _add_shifted(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
     """dx[...] = the gradient by NumPy, in the filter's dtype."""
-    channels, multiplier = filter.shape[-2:]
     compute, batch = dx.dtype, len(dx)
     taps = _tap_rows(filter, g)
     # Whole images: windows of different rows add to the same positions.
@@ -151,10 +154,7 @@ def _add_shifted(filter: Array, dy: Array, g: Geometry, dx: Array) -> None:
             product = np.multiply(part, taps[tap], out=term[: len(part)])
             target = padded[(slice(None), *g.tap_slices(tap))]
             np.add(target, product, out=target)
-        inner = padded[(slice(None), *g.interior)]
-        if multiplier > 1:
-            inner = inner.reshape(*inner.shape[:-1], channels, multiplier).sum(axis=-1)
-        dx[start : start + step] = inner
+        dx[start : start + step] = padded[(slice(None), *g.interior)]
 
 
 def depthwise_conv_filter_gradient(
@@ -189,20 +189,18 @@ def depthwise_conv_filter_gradient(
     g = geometry(x.shape[1:-1], shape[:-2], strides, pads, dilations)
     _check_dy(dy, (len(x), *g.counts, shape[-2] * shape[-1]))
     compute = computed_in(x.dtype)
-    if shape[-1] == 1:
-        found = tiles.correlate_channels(x, dy, g)
-        if found is not None:
-            return found.reshape(shape)
-    df = _products_with(x.astype(compute, copy=False), dy.astype(compute, copy=False), shape, g)
+    x = _repeated(x, shape[-1])
+    df = tiles.correlate_channels(x, dy, g)
+    if df is None:
+        df = _products_with(x.astype(compute, copy=False), dy.astype(compute, copy=False), g)
     return df.reshape(shape).astype(x.dtype, copy=False)
 
 
-def _products_with(x: Array, dy: Array, shape: tuple[int, ...], g: Geometry) -> Array:
+def _products_with(x: Array, dy: Array, g: Geometry) -> Array:
     """[*window, C * M]: the filter's gradient by NumPy, in one dtype."""
-    images = _repeated(x, shape[-1])
-    df = np.zeros((*shape[:-2], shape[-2] * shape[-1]), x.dtype)
+    df = np.zeros((*g.window, x.shape[-1]), x.dtype)
     scratch = None
-    for batch, rows, windows in _blocks(images, g):
+    for batch, rows, windows in _blocks(x, g):
         part = dy[batch, rows]
         if scratch is None:
             scratch = np.empty(part.shape, x.dtype)
@@ -235,6 +233,11 @@ def _check_dy(dy: Array, shape: tuple[int, ...]) -> None:
 def _repeated(x: Array, multiplier: int) -> Array:
     """[..., C * M]: channels repeated so that each filter has its own."""
     return x if multiplier == 1 else np.repeat(x, multiplier, axis=-1)
+
+
+def _one_each(filter: Array) -> Array:
+    """[*window, C * M, 1]: the filters of repeated channels."""
+    return filter.reshape(*filter.shape[:-2], -1, 1)
 
 
 def _tap_rows(filter: Array, g: Geometry) -> Array:

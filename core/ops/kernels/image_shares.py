@@ -47,7 +47,7 @@ def share_calls(
         kernel: machine code that makes the images from `start` to `stop`.
         count: number of images.
         size: numbers of all of them.
-        arguments: float32 arrays, C-contiguous, and numbers.
+        arguments: arrays, C-contiguous, and numbers.
     """
     threads = min(count, team.size()) if size >= _OFFERED else 1
     if threads < 2:
@@ -55,7 +55,9 @@ def share_calls(
     elif not pieces.can_offer(kernel):
         share_images(count, size, lambda start, stop: kernel(start, stop, *arguments))
     else:
-        given = tuple([one if isinstance(one, int) else one.shape for one in arguments])
+        given = tuple(
+            [one if isinstance(one, int) else (one.shape, one.dtype) for one in arguments]
+        )
         job, indices = _calls(kernel, count, threads, given)
         addresses = [address_of(one) for one in arguments if not isinstance(one, int)]
         job.run(zip(indices, addresses, strict=True), wakes=size >= _SHARED)
@@ -66,7 +68,7 @@ def _calls(
     kernel: Callable[..., Any],
     count: int,
     threads: int,
-    given: tuple[tuple[int, ...] | int, ...],
+    given: tuple[tuple[tuple[int, ...], np.dtype[Any]] | int, ...],
 ) -> tuple[pieces.Job, list[int]]:
     """The calls for all images, and the indices in them of arrays' addresses.
 
@@ -74,9 +76,9 @@ def _calls(
         kernel: the machine code.
         count: number of images.
         threads: number of threads, at most.
-        given: the shape of each array, and each number.
+        given: the shape and dtype of each array, and each number.
     """
-    arguments = [one if isinstance(one, int) else np.empty(one, np.float32) for one in given]
+    arguments = [one if isinstance(one, int) else np.empty(*one) for one in given]
     call, at = pieces.call_of(kernel, (0, count, *arguments))
     step = -(-count // (threads * _PIECES))
     changes = [

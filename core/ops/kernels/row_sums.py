@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pinnace.ops.kernels.blas import matmul
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 # Rows up to which the plain order loses little.
 FEW_ROWS = 4096
+# Numbers of a row up to which BLAS sums rows faster, and its order loses little.
+SHORT_ROW = 256
 # Numbers of a row up to which rows are joined, and of the joined row: a total of this length stays
 # in the L1 cache.
 _SHORT, _LONG = 512, 4096
@@ -38,6 +42,18 @@ def sum_rows(x: Array) -> Array:
     if len(x) <= FEW_ROWS:
         return np.dot(ones(len(x), x.dtype), x)  # type: ignore[no-any-return]
     return reduce_rows(np.add, x)
+
+
+def sum_columns(x: Array) -> Array:
+    """The sum over the last axis.
+
+    Args:
+        x: [rows, numbers], C-contiguous, float32 or float64; at most `SHORT_ROW` numbers.
+
+    Returns:
+        [rows], dtype of x.
+    """
+    return matmul(x, ones(x.shape[1], x.dtype)[:, None])[:, 0]
 
 
 def reduce_rows(ufunc: np.ufunc, x: Array) -> Array:

@@ -34,6 +34,16 @@ _UFUNCS: dict[str, np.ufunc] = {
 }
 
 
+# The neutral element of each reduction of float32, and its number for the compiled code.
+_NEUTRAL: dict[np.ufunc, float] = {
+    np.add: 0.0,
+    np.multiply: 1.0,
+    np.maximum: -np.inf,
+    np.minimum: np.inf,
+}
+_NUMBERS: dict[np.ufunc, int] = {np.maximum: 0, np.minimum: 1, np.multiply: 2}
+
+
 def segment_reduce(
     data: Array, ids: Indices, how: Reduction | Mean, num_segments: int | None = None
 ) -> Array:
@@ -85,12 +95,36 @@ def segment_reduce(
         ufunc = _UFUNCS.get(how, np.add)
         # NumPy would accumulate narrow integers in wider ones, with another mean.
         narrow = data.astype(compute, copy=False)
-        rows: Array = ufunc.reduceat(narrow, starts, axis=0, dtype=narrow.dtype)
+        made = _by_rows(narrow, starts, ufunc)
+        rows: Array = (
+            ufunc.reduceat(narrow, starts, axis=0, dtype=narrow.dtype) if made is None else made
+        )
         if how in ("mean", "sqrt_n"):
             sizes = np.diff(starts, append=len(ids)).reshape(-1, *(1,) * (data.ndim - 1))
             rows = _divided(rows, sizes if how == "mean" else np.sqrt(sizes))
         out[ids[starts]] = rows
     return out.astype(data.dtype, copy=False)
+
+
+def _by_rows(data: Array, starts: Indices, ufunc: np.ufunc) -> Array | None:
+    """The reductions of sorted groups by compiled code; None where NumPy must do it.
+
+    Args:
+        data: [n, ...], with one group after the other.
+        starts: [groups], the first row of each.
+        ufunc: how rows are reduced.
+
+    Returns:
+        [groups, ...], dtype of data.
+    """
+    kernel = compiled.made("combine_rows")
+    rows = data.reshape(len(data), math.prod(data.shape[1:]))
+    if data.dtype != np.float32 or not data.size or kernel is None or not _are_readable(rows):
+        return None
+    out = np.full((len(starts), rows.shape[1]), _NEUTRAL[ufunc], np.float32)
+    places = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(data)))
+    _combine_rows(out, places, rows, ufunc)
+    return out.reshape(len(starts), *data.shape[1:])
 
 
 def _divided(rows: Array, by: Array) -> Array:
@@ -203,20 +237,13 @@ def _combine_rows(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) -> 
     width = out.shape[1]
     if width == 0 or len(places) == 0:
         return
-    if ufunc is np.add and rows.dtype == out.dtype == np.float32:
-        _add_rows(out, places, rows)
+    kernel = compiled.made("add_rows" if ufunc is np.add else "combine_rows")
+    plain = rows.dtype == out.dtype == np.float32 and (ufunc is np.add or ufunc in _NUMBERS)
+    if kernel is None or not plain or not _are_readable(rows):
+        _combine_numbers(out, places, rows, ufunc)
         return
-    _combine_numbers(out, places, rows, ufunc)
-
-
-def _add_rows(out: Array, places: Indices, rows: Array) -> None:
-    """`_combine_rows` for float32 sums."""
-    kernel = compiled.made("add_rows")
-    if kernel is None or not _are_readable(rows):
-        _combine_numbers(out, places, rows, np.add)
-        return
-    flat = np.ascontiguousarray(places, np.int64)
-    kernel(flat, rows, out.reshape(-1), out.shape[1])
+    how = () if ufunc is np.add else (_NUMBERS[ufunc],)
+    kernel(*how, np.ascontiguousarray(places, np.int64), rows, out.reshape(-1), width)
 
 
 def _are_readable(rows: Array) -> bool:
@@ -229,6 +256,30 @@ def _combine_numbers(out: Array, places: Indices, rows: Array, ufunc: np.ufunc) 
     width = out.shape[1]
     flat = places if width == 1 else (places[:, None] * np.intp(width) + np.arange(width))
     ufunc.at(out.reshape(-1), flat.reshape(-1).astype(np.intp, copy=False), rows.reshape(-1))
+
+
+def add_weighted_rows(
+    out: Array, places: Indices, sources: Indices, weights: Array, rows: Array
+) -> bool:
+    """out[places] += weights * rows[sources] by compiled code, one after the other.
+
+    Args:
+        out: [m, width], C-contiguous.
+        places: [n], from 0 to m - 1.
+        sources: [n], from 0 to the number of rows - 1.
+        weights: [n].
+        rows: [..., width].
+
+    Returns:
+        Whether there is such code for these arrays; else nothing was added.
+    """
+    kernel = compiled.made("add_weighted_rows")
+    plain = out.dtype == rows.dtype == weights.dtype == np.float32 and _are_readable(rows)
+    if kernel is None or not plain or not rows.size:
+        return False
+    given = (np.ascontiguousarray(one, np.int64) for one in (places, sources))
+    kernel(*given, np.ascontiguousarray(weights), rows, out.reshape(-1), out.shape[1])
+    return True
 
 
 def flat_places(indices: Indices, shape: Sequence[int]) -> npt.NDArray[np.intp]:

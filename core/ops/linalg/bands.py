@@ -74,8 +74,10 @@ def _band_kernel(input: Array, num_lower: Array, num_upper: Array) -> Array:
         )
     low = rows if num_lower < 0 else int(num_lower)
     high = columns if num_upper < 0 else int(num_upper)
-    away = np.arange(columns) - np.arange(rows)[:, None]
-    return np.where((away >= -low) & (away <= high), input, input.dtype.type(0))
+    band = np.tri(rows, columns, high, dtype=bool)
+    if low < rows:
+        band &= ~np.tri(rows, columns, -low - 1, dtype=bool)
+    return np.where(band, input, input.dtype.type(0))
 
 
 def _infer_band_part(call: InferCall) -> Shape:

@@ -10,7 +10,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.array import constants, reshaping
 from pinnace.ops.composite_arguments import takes_composites
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, WIDE_TYPES, solved, square_shape
 from pinnace.ops.math import arithmetic, complexes, exponents, reduction
@@ -86,7 +86,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     Raises:
         InvalidArgumentError: matrices are not square.
     """
-    return execute(LOG_MATRIX_DETERMINANT, input, name=name)  # type: ignore[no-any-return]
+    return execute_all(LOG_MATRIX_DETERMINANT, input, name=name)
 
 
 def _infer_log(call: InferCall) -> tuple[Shape, Shape]:

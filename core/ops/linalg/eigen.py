@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import COMPLEX, complex64, complex128, float32
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, constants, masking, reshaping
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_all
 from pinnace.ops.linalg import bands, factorization, solving
 from pinnace.ops.linalg.matrices import MATRIX_TYPES, adjoint, solved, square_shape
 from pinnace.ops.math import comparison, complexes, division, logic, products
@@ -32,7 +32,7 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
         name: name of the node while tracing.
     """
     x = convert_to_tensor(tensor)
-    return execute(EIG, x, compute_v=True, Tout=_complex_of(x), name=name)  # type: ignore[no-any-return]
+    return execute_all(EIG, x, compute_v=True, Tout=_complex_of(x), name=name)
 
 
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:

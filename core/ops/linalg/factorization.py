@@ -12,7 +12,7 @@ from pinnace.framework.shapes import Shape
 from pinnace.ops import batch_rules
 from pinnace.ops.array import casting, constants, joining, reshaping, selecting
 from pinnace.ops.composite_arguments import takes_composites
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute, execute_all, execute_one
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape, square_shape
 from pinnace.ops.math import arithmetic, comparison, complexes, division, products
@@ -127,7 +127,7 @@ def qr(
         full_matrices: q is [..., m, m], else [..., m, min(m, n)].
         name: name of the node while tracing.
     """
-    return execute(QR, input, full_matrices=bool(full_matrices), name=name)  # type: ignore[no-any-return]
+    return execute_all(QR, input, full_matrices=bool(full_matrices), name=name)
 
 
 def _qr_kernel(input: Array, *, full_matrices: bool) -> tuple[Array, Array]:
@@ -339,7 +339,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     Source:
         TensorFlow op `SelfAdjointEigV2` (linalg_ops.cc), which reads the lower triangle.
     """
-    return execute(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)  # type: ignore[no-any-return]
+    return execute_all(SELF_ADJOINT_EIG_V2, tensor, compute_v=True, name=name)
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, gathering, sorting
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_all
 from pinnace.ops.linalg import bands, solving
 from pinnace.ops.linalg.matrices import WIDE_TYPES, adjoint, matrix_shape
 from pinnace.ops.math import products
@@ -41,7 +41,7 @@ def lu(
     Raises:
         InvalidArgumentError: a matrix is singular.
     """
-    return execute(LU, input, output_idx_type=as_dtype(output_idx_type), name=name)  # type: ignore[no-any-return]
+    return execute_all(LU, input, output_idx_type=as_dtype(output_idx_type), name=name)
 
 
 _CHECKED = "shapes are checked always, values never"

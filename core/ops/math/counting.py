@@ -187,7 +187,7 @@ def _in_top_k_kernel(predictions: Array, targets: Array, k: Array | int) -> Arra
     rows, classes = predictions.shape
     inside = (targets >= 0) & (targets < classes)
     own = predictions[np.arange(rows), np.where(inside, targets, 0)] if classes else np.zeros(rows)
-    better = np.count_nonzero(predictions > own[:, None], axis=1)
+    better = np.add.reduce(predictions > own[:, None], axis=1, dtype=np.int32)
     # TensorFlow: in a row with a value that is not finite, no target counts as being in the top k.
     finite = np.isfinite(predictions).all(axis=1)
     return inside & finite & (better < k)  # type: ignore[no-any-return]
@@ -232,8 +232,17 @@ def _bucketize_kernel(input: Array, *, boundaries: tuple[float, ...]) -> Array:
     edges = np.asarray(boundaries, np.float32)
     if (edges[1:] < edges[:-1]).any():
         raise InvalidArgumentError(f"Bucketize: boundaries must be sorted, got {list(boundaries)}")
-    return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
+    if len(edges) > _FEW or input.size < _MANY:
+        return np.asarray(np.searchsorted(edges, input, side="right"), np.int32)
+    # A pass for each edge is faster than a search for each number. NaN is above all of them.
+    above = np.full(input.shape, len(edges), np.int8)
+    for edge in edges:
+        above -= (input < edge).view(np.int8)
+    return above.astype(np.int32)
 
+
+# Edges up to which numbers are compared with all of them, and numbers from which that pays off.
+_FEW, _MANY = 32, 1 << 10
 
 BUCKETIZE = define(
     name="Bucketize",

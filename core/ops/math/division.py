@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+# Integers from which vector code for quotients pays off.
+_MANY = 1 << 10
+
+
 def _div_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:
     x, y = complexes.conj(call.inputs[0]), complexes.conj(call.inputs[1])
     return (
@@ -125,10 +129,23 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return FLOOR_DIV.entry(x, y, name)
 
 
+def _floored(x: Array, y: Array) -> Array:
+    """floor(x / y) of integers.
+
+    NumPy has vector code for one divisor. Quotients of integers of 32 bits are exact enough as
+    float64: they differ from the next integer by 2^-31 of it or more.
+    """
+    if y.size == 1 or x.size < _MANY or x.dtype.itemsize > 4:
+        return np.floor_divide(x, y)
+    quotient = np.divide(x, y, dtype=np.float64)
+    # -2^31 / -1 wraps around, for which there is an integer of 64 bits in between.
+    return np.floor(quotient, out=quotient).astype(np.int64).astype(x.dtype)
+
+
 def _floor_div_kernel(x: Array, y: Array) -> Array:
     if x.dtype.kind in "iu":
         _no_zero("FloorDiv", x, y)
-        return np.floor_divide(x, y)
+        return _floored(x, y)
     # TensorFlow: the floor of the rounded quotient: 1 / 0.1 is 10, though 1 holds 0.1 nine times.
     return np.floor(np.divide(x, y))
 
@@ -164,6 +181,10 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 def _floor_mod_kernel(x: Array, y: Array) -> Array:
     _no_zero("FloorMod", x, y)
+    if x.dtype.kind in "iu" and x.size >= _MANY:
+        quotient = _floored(x, y)
+        quotient *= y
+        return np.subtract(x, quotient, out=quotient)
     return np.mod(x, y)
 
 
@@ -285,7 +306,9 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 def _div_no_nan_kernel(x: Array, y: Array) -> Array:
     zero = y == 0
     with np.errstate(all="ignore"):
-        return np.where(zero, x.dtype.type(0), x / np.where(zero, y.dtype.type(1), y))
+        quotient = np.asarray(x / y)
+    np.copyto(quotient, x.dtype.type(0), where=zero)
+    return quotient
 
 
 def _div_no_nan_gradient(call: OpCall, dy: Tensor) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.entries import make_entry
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import blas, team, tiles, weights
+from pinnace.ops.kernels.halves import converted
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.math import complexes, reduction
 from pinnace.ops.opdef import Infer, InferCall, OpCall, OpDef, attr
@@ -372,7 +373,7 @@ def _blas_product(a: Array, b: Array, out: Array | None) -> Array:
     wide = computed_in(a.dtype)
     if wide != a.dtype:
         # BLAS has no 16-bit floats, and sums in them would be inaccurate.
-        product: Array = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
+        product: Array = converted(np.matmul(converted(a, wide), converted(b, wide)), a.dtype)
     elif out is None or a.dtype.kind == "c":
         product = blas.matmul(a, b)
     else:

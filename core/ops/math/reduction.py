@@ -25,12 +25,15 @@ from pinnace.ops.array import (
 from pinnace.ops.composite_arguments import takes_composites
 from pinnace.ops.execute import execute_one
 from pinnace.ops.kernels import extremes
+from pinnace.ops.kernels.halves import converted
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.kernels.row_sums import (
     FEW_ROWS,
+    SHORT_ROW,
     is_short,
     ones,
     reduce_short,
+    sum_columns,
     sum_rows,
 )
 from pinnace.ops.math import arithmetic, comparison, complexes, division, ranges
@@ -309,7 +312,14 @@ def _total(x: Array, axes: Any, keep: Any) -> Array:
 
 
 def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
+    if x.dtype == np.float16:
+        x = converted(x, wide)
     if x.size >= _LONG and x.dtype == wide and x.dtype.kind == "f":
+        lines = _lines(x.shape, tuple(axes))
+        if lines is not None and x.flags.c_contiguous and x.dtype.itemsize >= 4:
+            total = sum_columns(x.reshape(lines))
+            shape = x.shape[: x.ndim - len(axes)]
+            return total.reshape(shape + (1,) * len(axes) if keep else shape)
         if is_short(x, axes):
             return reduce_short(np.add, x, keep)
         sides = _sides(x.shape, tuple(sorted(axes))) if len(axes) else None
@@ -322,6 +332,15 @@ def _sum(x: Array, axes: Any, wide: np.dtype[Any], keep: Any) -> Array:
             return total.reshape((1,) * len(axes) + after if keep else after)
     found: Array = np.add.reduce(x, axis=axes, dtype=wide, keepdims=keep)
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _lines(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int] | None:
+    """The rows and their numbers if short rows are summed: the last axes, of few numbers."""
+    first = len(shape) - len(axes)
+    numbers = math.prod(shape[first:])
+    is_last = first >= 0 and sorted(axes) == list(range(first, len(shape)))
+    return (-1, numbers) if is_last and 1 < numbers <= SHORT_ROW else None
 
 
 # This many rows or more, of at most this many elements, are not left to NumPy, which would start a
@@ -399,7 +418,8 @@ def _extreme(ufunc: np.ufunc, worst: Callable[[Array], object]) -> Callable[...,
         if x.size:
             return extremes.reduce(ufunc, x, axes, keep)
         start = np.asarray(worst(x), x.dtype)[()]
-        return ufunc.reduce(x, axis=axes, keepdims=keep, initial=start)  # type: ignore[no-any-return]
+        found: Array = ufunc.reduce(x, axis=axes, keepdims=keep, initial=start)
+        return found
 
     return kernel
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from pinnace.framework.dtypes import bfloat16, float16, float32
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -24,11 +26,26 @@ _LRN_ATTRS = {
 def _window_sums(x: Array, radius: int) -> Array:
     """Sums over 2 radius + 1 neighbours along the last axis, fewer at its ends."""
     size = x.shape[-1]
-    total = x.copy()
-    for shift in range(1, min(radius, size - 1) + 1):
-        total[..., shift:] += x[..., :-shift]
-        total[..., :-shift] += x[..., shift:]
-    return total
+    if not x.size:
+        return x
+    radius = min(radius, size - 1)
+    around = np.zeros((x.size // size, size + 2 * radius), x.dtype)
+    around[:, radius : radius + size] = x.reshape(-1, size)
+    # Whole rows, with zeros between the pixels: NumPy starts no loop for each of them.
+    flat = around.reshape(-1)
+    total = flat[: flat.size - 2 * radius].copy()
+    for shift in range(1, 2 * radius + 1):
+        total += flat[shift : shift + total.size]
+    return np.lib.stride_tricks.as_strided(
+        total, around[:, :size].shape, around.strides, writeable=False
+    ).reshape(x.shape)
+
+
+def _power(norm: Array, beta: float) -> Array:
+    """norm^-beta; NumPy's powers of float32 take ten times as long."""
+    if beta == 0.5:
+        return np.asarray(1 / np.sqrt(norm))
+    return np.asarray(np.exp(norm.dtype.type(-beta) * np.log(norm)))
 
 
 def local_response_normalization(
@@ -67,7 +84,7 @@ def _lrn_kernel(input: Array, *, depth_radius: int, bias: float, alpha: float, b
     x = input.astype(computed_in(input.dtype), copy=False)
     number = x.dtype.type
     norm = number(bias) + number(alpha) * _window_sums(x * x, depth_radius)
-    return (x * norm ** number(-beta)).astype(input.dtype, copy=False)
+    return (x * _power(norm, beta)).astype(input.dtype, copy=False)
 
 
 def _infer_lrn(call: InferCall) -> Shape:
@@ -104,7 +121,7 @@ def _lrn_grad_kernel(
     x, dy = input_image.astype(compute, copy=False), input_grads.astype(compute, copy=False)
     number = x.dtype.type
     norm = number(bias) + number(alpha) * _window_sums(x * x, depth_radius)
-    power = norm ** number(-beta)
+    power = _power(norm, beta)
     spread = _window_sums(dy * x * power / norm, depth_radius)
     return (dy * power - number(2 * alpha * beta) * x * spread).astype(
         input_image.dtype, copy=False

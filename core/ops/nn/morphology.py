@@ -174,10 +174,15 @@ def _check_format(function: str, data_format: str) -> None:
 
 
 def _dilation_kernel(x: Array, filters: Array, *, strides: Any, rates: Any, padding: str) -> Array:
-    best, at = _best(x, filters, strides, rates, padding)
+    """The maxima; in a window that NaN or -inf fills, nothing exceeds the lowest finite number."""
+    sizes, before = _sizes(x, filters, strides, rates, padding)
+    low = _lowest(x.dtype)
     if x.dtype.kind not in "iu":
         low = np.finfo(x.dtype).min if x.dtype.kind == "f" else -3.3895314e38
-        best[at < 0] = low
+    best = np.full((x.shape[0], *sizes, x.shape[3]), low, x.dtype)
+    for place, windows, reads in _taps(x, filters, sizes, before, strides, rates):
+        part = best[:, windows[0], windows[1]]
+        np.fmax(part, x[:, reads[0], reads[1]] + filters[place], out=part)
     return best
 
 

@@ -12,7 +12,9 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import batch_rules, flops
 from pinnace.ops.array import joining, permutations, shapes
 from pinnace.ops.composite_arguments import takes_composites
+from pinnace.ops.kernels import extremes
 from pinnace.ops.kernels.precision import computed_in
+from pinnace.ops.kernels.row_sums import is_short, reduce_short
 from pinnace.ops.math import exponents, ranges, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import define
@@ -51,7 +53,13 @@ def _swapping_order(x: Tensor, axis: int) -> Tensor:
 def _shifted(logits: Array) -> Array:
     """Logits minus their maximum along the last axis, a new array."""
     x = logits.astype(computed_in(logits.dtype), copy=False)
-    return x - np.maximum.reduce(x, axis=-1, keepdims=True)
+    return x - extremes.reduce(np.maximum, x, (x.ndim - 1,), True)
+
+
+def _totals(x: Array) -> Array:
+    if is_short(x, (x.ndim - 1,)):
+        return reduce_short(np.add, x, True)
+    return np.asarray(np.add.reduce(x, axis=-1, keepdims=True))
 
 
 def _infer(call: InferCall) -> Shape:
@@ -84,7 +92,7 @@ def _softmax_kernel(logits: Array) -> Array:
         return np.empty(logits.shape, logits.dtype)
     y = _shifted(logits)
     np.exp(y, out=y)
-    y /= np.add.reduce(y, axis=-1, keepdims=True)
+    y /= _totals(y)
     return y.astype(logits.dtype, copy=False)
 
 
@@ -122,7 +130,7 @@ def _log_softmax_kernel(logits: Array) -> Array:
     if not logits.size:
         return np.empty(logits.shape, logits.dtype)
     y = _shifted(logits)
-    y -= np.log(np.add.reduce(np.exp(y), axis=-1, keepdims=True))
+    y -= np.log(_totals(np.exp(y)))
     return y.astype(logits.dtype, copy=False)
 
 

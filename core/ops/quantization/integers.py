@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import QUANTIZED, as_dtype, bfloat16, float32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute_all, execute_one
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall, attr, typed
 from pinnace.ops.registry import define
 
@@ -66,7 +66,7 @@ def quantize(
     Returns:
         Integers, and the range that they stand for.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         QUANTIZE_V2,
         convert_to_tensor(input, float32),
         convert_to_tensor(min_range, float32),

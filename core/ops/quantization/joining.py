@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import QUANTIZED, float32, int32
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array.axes import normal_axis
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_all
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, InferCall
 from pinnace.ops.registry import define
 
@@ -49,7 +49,7 @@ def quantized_concat(
         InvalidArgumentError: there is no such axis, shapes do not fit, or the lists are not of one
             length.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         QUANTIZED_CONCAT,
         convert_to_tensor(concat_dim, int32),
         list(values),

@@ -12,7 +12,7 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute, execute_all, execute_one
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr
 from pinnace.ops.registry import define, same_as_input
 
@@ -53,9 +53,15 @@ def _nudged(low: Any, high: Any, num_bits: int, narrow_range: bool) -> tuple[Arr
 
 def _fake(x: Array, low: Any, high: Any, num_bits: int, narrow_range: bool) -> Array:
     bottom, top, scale = _nudged(low, high, num_bits, narrow_range)
-    up = np.clip(x, bottom, top) - bottom
-    y = np.floor(up * (np.float32(1) / scale) + np.float32(0.5)) * scale + bottom
-    return np.where((low == 0) & (high == 0), np.float32(0), y).astype(np.float32, copy=False)
+    y = np.asarray(np.clip(x, bottom, top), np.float32)
+    y -= bottom
+    y *= np.float32(1) / scale
+    y += np.float32(0.5)
+    np.floor(y, out=y)
+    y *= scale
+    y += bottom
+    is_empty = (low == 0) & (high == 0)
+    return np.where(is_empty, np.float32(0), y) if np.any(is_empty) else y
 
 
 def _check_range(low: Any, high: Any) -> None:
@@ -301,7 +307,7 @@ def fake_quant_with_min_max_vars_gradient(
         [...], [] and [], float32.
     """
     width = _width(num_bits, narrow_range)
-    return execute(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
+    return execute_all(VARS_GRADIENT, gradients, inputs, min, max, name=name, **width)
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -355,4 +361,4 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
         [..., channels], [channels] and [channels], float32.
     """
     width = _width(num_bits, narrow_range)
-    return execute(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)  # type: ignore[no-any-return]
+    return execute_all(PER_CHANNEL_GRADIENT, gradients, inputs, min, max, name=name, **width)

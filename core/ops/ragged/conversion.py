@@ -111,13 +111,23 @@ def _kernel(
     for splits, size in zip(nested, sizes[1:], strict=False):
         lengths = np.diff(splits)
         rows = np.repeat(np.arange(len(lengths)), lengths)
-        columns = np.arange(len(rows)) - splits[:-1][rows]
+        columns = np.arange(len(rows)) - np.repeat(splits[:-1], lengths)
         kept = kept[rows] & (columns < size)
         place = place[rows] * size + columns
     outer = math.prod(sizes[: len(natural)])
-    if out.size:
-        out.reshape(outer, *inner)[place[kept]] = values[kept]
+    if not kept.all():
+        place, values = place[kept], values[kept]
+    _put(out.reshape(outer, *inner), place, values)
     return out
+
+
+def _put(rows: Array, places: Array, values: Array) -> None:
+    """rows[places] = values, with each row as one item: NumPy copies its numbers one by one."""
+    if rows.ndim > 1 and rows.dtype != object and values.size:
+        item = f"V{values[0].nbytes}"
+        rows = rows.reshape(len(rows), -1).view(item).reshape(-1)
+        values = np.ascontiguousarray(values).reshape(len(values), -1).view(item).reshape(-1)
+    rows[places] = values
 
 
 def _infer(call: InferCall) -> Shape:

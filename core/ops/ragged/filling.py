@@ -10,7 +10,7 @@ from pinnace.framework.convert import convert_to_tensor
 from pinnace.framework.dtypes import ANY, int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute, execute_all
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED
 from pinnace.ops.registry import define
 from pinnace.ops.sparse import filling
@@ -46,7 +46,7 @@ def ragged_fill_empty_rows(
         InvalidArgumentError: `value_rowids` is not as long as `values`, or a row is not in
             [0, nrows).
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         RAGGED_FILL_EMPTY_ROWS,
         convert_to_tensor(value_rowids, int64),
         values,
@@ -69,7 +69,7 @@ def ragged_fill_empty_rows_grad(
     Returns:
         d_values: [n], and d_default_value: a scalar, dtype of `grad_values`.
     """
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         RAGGED_FILL_EMPTY_ROWS_GRAD,
         convert_to_tensor(reverse_index_map, int64),
         grad_values,

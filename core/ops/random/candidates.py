@@ -11,7 +11,7 @@ from pinnace.framework.dtypes import int64
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_all
 from pinnace.ops.kernels import candidates
 from pinnace.ops.memory import POINTER, claim
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpDef, attr
@@ -143,7 +143,7 @@ def _sampled(
     options: dict[str, Any],
 ) -> tuple[Tensor, Tensor, Tensor]:
     first, second = get_seed(seed)
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         op,
         casting.cast(convert_to_tensor(true_classes), int64),
         num_true=int(num_true),
@@ -371,7 +371,7 @@ def compute_accidental_hits(
         number, to be added to logits; all [hits].
     """
     first, second = get_seed(seed)
-    return execute(  # type: ignore[no-any-return]
+    return execute_all(
         COMPUTE_ACCIDENTAL_HITS,
         true_classes,
         sampled_candidates,

@@ -8,7 +8,7 @@ from pinnace.framework.dtypes import ANY
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops.execute import execute_one
-from pinnace.ops.kernels import philox
+from pinnace.ops.kernels import compiled, philox
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef
 from pinnace.ops.random import keys, stateful, stateless
 from pinnace.ops.random.seeds import get_seed
@@ -20,9 +20,14 @@ __all__ = ["shuffle"]
 
 def _order(start: philox.KeyCounter, count: int) -> Array:
     """A permutation by Fisher and Yates, from the remainder of one word per position."""
-    drawn = philox.words(start, count - 1).tolist()
+    words = philox.words(start, count - 1)
+    kernel = compiled.made("shuffled")
+    if kernel is not None:
+        places = np.arange(count, dtype=np.int64)
+        kernel(words, places)
+        return places
     order = list(range(count))
-    for place, word in enumerate(drawn):
+    for place, word in enumerate(words.tolist()):
         other = place + word % (count - place)
         order[place], order[other] = order[other], order[place]
     return np.array(order, np.int64)

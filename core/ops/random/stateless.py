@@ -430,11 +430,10 @@ def draw_classes(start: KeyCounter, logits: Array, count: int) -> Array:
     -inf or NaN.
     """
     rows = logits.astype(np.float64)
-    finite = np.isfinite(rows)
-    least = np.full(rows.shape, -np.inf)
-    top = np.where(finite, rows, least).max(axis=1, keepdims=True)
-    weights = np.where(finite, np.exp(rows - np.where(np.isfinite(top), top, 0)), 0.0)
-    sums = np.cumsum(weights, axis=1)
+    np.copyto(rows, -np.inf, where=~np.isfinite(rows))
+    top = rows.max(axis=1, keepdims=True)
+    rows -= np.where(np.isfinite(top), top, 0)
+    sums = np.cumsum(np.exp(rows, out=rows), axis=1, out=rows)
     places = philox.uniform(start, (len(rows), count), np.dtype(np.float64)) * sums[:, -1:]
     out = np.empty((len(rows), count), np.int64)
     for row in range(len(rows)):

@@ -13,6 +13,7 @@ from pinnace.framework.errors import InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import casting, joining, padding, permutations, shapes, slicing
 from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.kernels.image_shares import share_images
 from pinnace.ops.math import arithmetic, complexes, reduction
 from pinnace.ops.opdef import InferCall, OpCall, OpDef, typed
 from pinnace.ops.registry import define
@@ -395,6 +396,9 @@ def _normed(y: Tensor, lengths: Tensor, norm: str | None, *, inverse: bool) -> T
 
 # Kernels and shapes. Every op is one of four kinds over some axes.
 
+# Passes over the numbers that a transform takes at least, for `share_images`.
+_STEPS = 8
+
 
 def _axes_of(op: str, rank: int, axes: Array | None) -> list[int]:
     inner = {"2D": 2, "3D": 3}.get(op[-2:], 1)
@@ -415,7 +419,7 @@ def _kernel(op: str) -> Callable[..., Array]:
         chosen = _axes_of(op, x.ndim, axes)
         dtype = _result(op, x.dtype)
         if lengths is None:
-            return transform(x, axes=chosen).astype(dtype, copy=False)  # type: ignore[no-any-return]
+            return _transformed(transform, x, x.shape, dtype, None, chosen)
         sizes = [int(n) for n in lengths.reshape(-1)]
         if len(sizes) != len(chosen) or min(sizes, default=0) < 0:
             raise InvalidArgumentError(f"{op}: fft_length must be {len(chosen)} sizes, got {sizes}")
@@ -426,13 +430,42 @@ def _kernel(op: str) -> Callable[..., Array]:
             shape[chosen[-1]] = sizes[-1] // 2 + 1 if sizes[-1] else 0
         if 0 in shape or 0 in x.shape:
             return np.zeros(shape, dtype)
-        return transform(x, s=sizes, axes=chosen).astype(dtype, copy=False)  # type: ignore[no-any-return]
+        return _transformed(transform, x, tuple(shape), dtype, sizes, chosen)
 
     if op.endswith("ND"):
         return lambda input, fft_length, axes: run(input, fft_length, axes)
     if "R" in op:
         return lambda input, fft_length: run(input, fft_length, None)
     return lambda input: run(input, None, None) if input.size else input
+
+
+def _transformed(
+    transform: Callable[..., Array],
+    x: Array,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    sizes: list[int] | None,
+    axes: list[int],
+) -> Array:
+    """The transforms, by several threads if they are many; NumPy makes them without the GIL."""
+    rank = len(axes)
+    if axes != list(range(-rank, 0)) or x.ndim == rank:
+        return transform(x, s=sizes, axes=axes).astype(dtype, copy=False)
+    y = np.empty(shape, dtype)
+    given, made = x.reshape(-1, *x.shape[-rank:]), y.reshape(-1, *shape[-rank:])
+    # NumPy fills `out` along several axes only if all of them keep their sizes.
+    exact = np.result_type(x.dtype, 1j) if dtype.kind == "c" else dtype
+    in_place = rank == 1 and exact == dtype
+
+    def work(start: int, stop: int) -> None:
+        part = made[start:stop]
+        if in_place:
+            transform(given[start:stop], s=sizes, axes=axes, out=part)
+        else:
+            part[...] = transform(given[start:stop], s=sizes, axes=axes)
+
+    share_images(len(given), x.size * _STEPS, work)
+    return y
 
 
 def _result(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:

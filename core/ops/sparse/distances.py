@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,32 +14,75 @@ from pinnace.ops.opdef import NOT_DIFFERENTIABLE, OpDef, attr
 from pinnace.ops.registry import define
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from pinnace.framework.tensor import Array
     from pinnace.ops.opdef import InferCall
 
 _WHO = "EditDistance"
+# Numbers of a row of the tables that are made together: a part of the L2 cache.
+_BLOCK = 1 << 15
 
 
-def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]]:
-    """The values of each sequence, by index."""
-    found: dict[tuple[int, ...], list[Any]] = {}
-    for place, value in zip(indices.tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(place[:-1]), []).append(value)
-    return found
+class _Sequences:
+    """The values of each sequence, one sequence after the other.
+
+    Attributes:
+        starts: [n], the first value of each sequence.
+        sizes: [n], its number of values.
+    """
+
+    def __init__(self, codes: Array, places: Array, count: int) -> None:
+        self._codes = np.append(codes[np.argsort(places, kind="stable")], 0)
+        self.sizes = np.bincount(places, minlength=count)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def padded(self, rows: Array) -> Array:
+        """[rows, longest]: the values of some sequences; any values behind their ends."""
+        steps = np.arange(self.sizes[rows].max(initial=0))
+        return np.asarray(
+            self._codes[np.minimum(self.starts[rows, None] + steps, len(self._codes) - 1)]
+        )
 
 
-def _distance(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """The Levenshtein distance: insertions, deletions and substitutions."""
-    row = list(range(len(b) + 1))
-    for i, left in enumerate(a, start=1):
-        diagonal, row[0] = row[0], i
-        for j, right in enumerate(b, start=1):
-            least = min(row[j] + 1, row[j - 1] + 1, diagonal + (left != right))
-            diagonal, row[j] = row[j], least
-    return row[-1]
+def _places(indices: Array, sizes: tuple[int, ...]) -> Array:
+    """[values]: the number of each value's sequence."""
+    lead = indices[:, :-1]
+    outside = ((lead < 0) | (lead >= np.array(sizes))).any(axis=1)
+    if outside.any():
+        place = lead[int(np.argmax(outside))].tolist()
+        raise InvalidArgumentError(
+            f"{_WHO}: indices must be within the shapes, got {place} of {sizes}"
+        )
+    steps = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    return np.asarray(lead @ np.array(steps, np.int64), np.intp)
+
+
+def _codes(values: Array, others: Array) -> tuple[Array, Array]:
+    """Numbers that are equal where the values are."""
+    both = np.concatenate([values, others])
+    if both.dtype.kind == "V":
+        both = both.astype(np.float32)
+    _, codes = np.unique(both, return_inverse=True, equal_nan=False)
+    return codes[: len(values)], codes[len(values) :]
+
+
+def _distances(said: _Sequences, true: _Sequences, rows: Array) -> Array:
+    """The Levenshtein distances of some pairs: insertions, deletions and substitutions.
+
+    A row of the table is made for all pairs at once. An insertion after another one costs one more,
+    so that the least cost up to each column is a running minimum of costs less columns.
+    """
+    a, b = said.padded(rows), true.padded(rows)
+    ends, lasts = said.sizes[rows], true.sizes[rows]
+    every, steps = np.arange(len(rows)), np.arange(b.shape[1] + 1)
+    line = np.tile(steps, (len(rows), 1))
+    distances = lasts.copy()
+    for i in range(a.shape[1]):
+        least = np.empty_like(line)
+        least[:, 0] = i + 1
+        np.minimum(line[:, 1:] + 1, line[:, :-1] + (a[:, i, None] != b), out=least[:, 1:])
+        line = np.minimum.accumulate(least - steps, axis=1) + steps
+        distances = np.where(ends == i + 1, line[every, lasts], distances)
+    return distances
 
 
 def _kernel(
@@ -62,20 +106,23 @@ def _kernel(
             f"got {hypothesis_shape.tolist()} and {truth_shape.tolist()}"
         )
     sizes = tuple(np.maximum(hypothesis_shape, truth_shape)[:-1].tolist())
-    said = _sequences(hypothesis_indices, hypothesis_values)
-    true = _sequences(truth_indices, truth_values)
-    y = np.zeros(sizes, np.float32)
-    for place in said.keys() | true.keys():
-        if any(not 0 <= n < size for n, size in zip(place, sizes, strict=True)):
-            raise InvalidArgumentError(
-                f"{_WHO}: indices must be within the shapes, got {list(place)} of {sizes}"
-            )
-        right = true.get(place, [])
-        distance = float(_distance(said.get(place, []), right))
-        if normalize:
-            distance = distance / len(right) if right else np.inf
-        y[place] = distance
-    return y
+    count = math.prod(sizes)
+    codes = _codes(hypothesis_values, truth_values)
+    said = _Sequences(codes[0], _places(hypothesis_indices, sizes), count)
+    true = _Sequences(codes[1], _places(truth_indices, sizes), count)
+    # The longest first: pairs of similar lengths, so that little is padded.
+    longest = np.maximum(said.sizes, true.sizes)
+    order = np.argsort(-longest)
+    y = np.zeros(count, np.float32)
+    start = 0
+    while start < count:
+        step = max(1, _BLOCK // (1 + int(longest[order[start]])))
+        rows = order[start : start + step]
+        y[rows] = _distances(said, true, rows)
+        start += step
+    if normalize:
+        y = np.where(true.sizes > 0, y / np.maximum(true.sizes, 1), np.where(y > 0, np.inf, 0))
+    return y.astype(np.float32).reshape(sizes)
 
 
 def _infer(call: InferCall) -> Shape:

@@ -11,6 +11,7 @@ from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import gathering
 from pinnace.ops.execute import execute
+from pinnace.ops.kernels import segments
 from pinnace.ops.kernels.precision import computed_in
 from pinnace.ops.linalg import matrices
 from pinnace.ops.math import arithmetic, complexes, reduction
@@ -50,6 +51,8 @@ def _kernel(
         )
     compute = computed_in(b.dtype)
     out = np.zeros((height, right.shape[1]), compute)
+    if segments.add_weighted_rows(out, rows, columns, values, np.ascontiguousarray(right)):
+        return out
     order = np.argsort(rows, kind="stable")
     rows, columns, values = rows[order], columns[order], values[order].astype(compute)
     step = max(1, _BLOCK // max(right.shape[1], 1))

@@ -10,7 +10,7 @@ from pinnace.framework import dtypes
 from pinnace.framework.dtypes import ANY, INDEX, int32
 from pinnace.framework.shapes import Shape
 from pinnace.ops.array import constants, shapes
-from pinnace.ops.execute import execute, execute_one
+from pinnace.ops.execute import execute, execute_all, execute_one
 from pinnace.ops.math import segments
 from pinnace.ops.opdef import NOT_DIFFERENTIABLE, InferCall, OpCall, OpDef, attr, typed
 from pinnace.ops.registry import define, scalar
@@ -129,9 +129,7 @@ CONCAT_LISTS = _list_op(
 
 def pop_back(handle: Tensor, dtype: DType, element_shape: Tensor) -> tuple[Tensor, Tensor]:
     """The list without its last element, and the element."""
-    return execute(  # type: ignore[no-any-return]
-        POP_BACK, handle, element_shape, element_dtype=dtype
-    )
+    return execute_all(POP_BACK, handle, element_shape, element_dtype=dtype)
 
 
 def _pop_gradient(call: OpCall, dlist: Any, dtensor: Any) -> tuple[Any, ...]:

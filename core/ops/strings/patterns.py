@@ -8,7 +8,6 @@ matches invalid bytes.
 import functools
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ _ATOM = re.compile(
     rb"(%b|\\[^0-9A-Za-z\x80-\xff]|\\[dsw]|[^\\^$|?*+()\[\]{}\x80-\xff])([*+?]?)" % _SET.pattern
 )
 _ATOMS = re.compile(rb"\^?((?:%b)*)\$?" % _ATOM.pattern)
+_UNANCHORED = re.compile(rb"(?:%b)+" % _ATOM.pattern)
 _MANY = 256  # texts for which an expression is worth an analysis
 
 _SHORTEST = {1: 0, 2: 0x80, 3: 0x800, 4: 0x10000}
@@ -59,20 +59,21 @@ def _readable(text: str | bytes) -> str:
 def _matches(op: str, x: Array, pattern: str | bytes) -> Array:
     expression = compiled(op, pattern)
     whole = expression.fullmatch
-    quick = _pythons(op, expression.pattern) if x.size >= _MANY else None
-    if quick is None:
+    pythons = _pythons(op, expression.pattern) if x.size >= _MANY else None
+    if pythons is None:
         return map_numbers(lambda item: whole(item) is not None, x, bool)
+    quick = pythons.fullmatch
     return map_numbers(
         lambda item: (quick(item) if item.isascii() else whole(item)) is not None, x, bool
     )
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _pythons(op: str, pattern: bytes) -> Callable[[bytes], object] | None:
-    """A full match by Python's engine, whose calls are faster; None where it may take longer.
+def _pythons(op: str, pattern: bytes) -> re.Pattern[bytes] | None:
+    """Python's expression for full matches of ASCII texts; None where it may take longer.
 
-    Python tries again with one repetition less where RE2 need not. Time stays linear if that fails
-    at the next character, or if nothing that repeats follows.
+    Calls of Python's engine are faster. It tries again with one repetition less where RE2 need not.
+    Time stays linear if that fails at the next character, or if nothing that repeats follows.
     """
     found = _ATOMS.fullmatch(pattern)
     if found is None:
@@ -93,7 +94,7 @@ def _pythons(op: str, pattern: bytes) -> Callable[[bytes], object] | None:
     if not all(letters for letters, _ in parts):
         return None
     sets = [b"[%b]%b" % (b"".join(map(re.escape, sorted(part))), mark) for part, mark in parts]
-    return re.compile(b"".join(sets)).fullmatch
+    return re.compile(b"".join(sets))
 
 
 @takes_composites(values=1)
@@ -197,6 +198,22 @@ def _replaced(expression: Any, parts: list[bytes | int], text: bytes, every: boo
 
 
 @functools.lru_cache(maxsize=_KEPT)
+def _few_atoms(op: str, pattern: bytes) -> tuple[re.Pattern[bytes], int] | None:
+    """Python's expression for searches in ASCII texts, and the length of its shortest match.
+
+    None where a search may take longer than a pass for each atom: only an atom that is the only one
+    may repeat.
+    """
+    if not _UNANCHORED.fullmatch(pattern):
+        return None
+    marks = [mark for _, mark in _ATOM.findall(pattern)]
+    if any(marks) and marks != [b"+"]:
+        return None
+    found = _pythons(op, pattern)
+    return None if found is None else (found, len(marks))
+
+
+@functools.lru_cache(maxsize=_KEPT)
 def _letters(expression: Any) -> bytes | None:
     """The ASCII characters that an expression matches, if it matches single characters only."""
     if not _SET.fullmatch(expression.pattern):
@@ -257,7 +274,19 @@ def _rewritten(op: str, x: Array, pattern: str | bytes, rewrite: Any, every: boo
             ),
             x,
         )
-    return map_strings(lambda item: _replaced(expression, parts, item, every), x)
+    quick = _few_atoms(op, expression.pattern) if x.size >= _MANY else None
+    texts = [part for part in parts if isinstance(part, bytes)]
+    shown = b"".join(texts) if len(texts) == len(parts) else None
+    # Results that may be longer than texts are accounted for piece by piece.
+    if quick is None or shown is None or len(shown) > quick[1]:
+        return map_strings(lambda item: _replaced(expression, parts, item, every), x)
+    replace, count = functools.partial(quick[0].sub, shown.replace(b"\\", rb"\\")), int(not every)
+    return map_strings(
+        lambda item: (
+            replace(item, count) if item.isascii() else _replaced(expression, parts, item, every)
+        ),
+        x,
+    )
 
 
 @takes_composites(values=1)

@@ -12,16 +12,14 @@ import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
-from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
 from pinnace.ops.trees.ensemble import Ensemble
+from pinnace.ops.trees.handles import handle_kernel
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
-    from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
 
@@ -29,22 +27,12 @@ _FROM_BYTES = "tree_ensemble_handle: resource, stamp_token: int64, tree_ensemble
 _OF_HANDLE = "tree_ensemble_handle: resource"
 
 
-def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """A handle; handles with one shared name refer to the same object within a run."""
-    handle = np.empty((), object)
-    made = Ensemble(shared_name or "tree_ensemble")
-    if shared_name and ctx is not eager_context():
-        made = shared(ctx, "trees", container, shared_name, lambda: made)
-    handle[()] = made
-    return handle
-
-
 HANDLE = define(
     name="BoostedTreesEnsembleResourceHandleOp",
     signature="-> resource: resource",
     attrs={"container": attr("string", default=""), "shared_name": attr("string", default="")},
     infer=scalar,
-    kernel=_handle_kernel,
+    kernel=handle_kernel("trees", "tree_ensemble", Ensemble),
     gradient=NOT_DIFFERENTIABLE,
     effect="read",
 )

@@ -18,18 +18,16 @@ from pinnace.framework.errors import (
     PermissionDeniedError,
 )
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, attr
 from pinnace.ops.registry import define, scalar
-from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
+from pinnace.ops.trees.handles import handle_kernel
 from pinnace.ops.trees.nodes import Features
 from pinnace.storage.regular_files import open_regular
 from pinnace.storage.system_errors import explained
 
 if TYPE_CHECKING:
     from pinnace.framework.tensor import Array
-    from pinnace.ops.running import RunContext
     from pinnace.ops.trees.forest import Forest
     from pinnace.ops.trees.forest_files import Columns
 
@@ -112,22 +110,12 @@ def _of(handle: Array) -> LoadedForest:
     return found
 
 
-def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """A handle; handles with one shared name refer to the same object within a run."""
-    handle = np.empty((), object)
-    made = LoadedForest(shared_name or "forest")
-    if shared_name and ctx is not eager_context():
-        made = shared(ctx, "forest", container, shared_name, lambda: made)
-    handle[()] = made
-    return handle
-
-
 HANDLE = define(
     name="SimpleMLCreateModelResource",
     signature="-> model_handle: resource",
     attrs={"container": attr("string", default=""), "shared_name": attr("string", default="")},
     infer=scalar,
-    kernel=_handle_kernel,
+    kernel=handle_kernel("forest", "forest", LoadedForest),
     gradient=NOT_DIFFERENTIABLE,
     effect="read",
 )

@@ -12,17 +12,15 @@ import numpy as np
 
 from pinnace.framework.errors import FailedPreconditionError, InvalidArgumentError
 from pinnace.framework.shapes import Shape
-from pinnace.ops.execute import eager_context
 from pinnace.ops.opdef import NO_GRADIENT_DEFINED, NOT_DIFFERENTIABLE, InferCall, OpDef, attr
 from pinnace.ops.registry import register, scalar
-from pinnace.ops.shared_resources import shared
 from pinnace.ops.state.variables import resource_of
+from pinnace.ops.trees.handles import handle_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pinnace.framework.tensor import Array
-    from pinnace.ops.running import RunContext
 
 __all__: list[str] = []
 
@@ -77,16 +75,6 @@ class Boundaries:
         return f"<Boundaries {self.name!r}>"
 
 
-def _handle_kernel(*, container: str, shared_name: str, ctx: RunContext) -> Array:
-    """A handle; handles with one shared name refer to the same object within a run."""
-    handle = np.empty((), object)
-    made = Boundaries(shared_name or "quantile_stream")
-    if shared_name and ctx is not eager_context():
-        made = shared(ctx, "quantiles", container, shared_name, lambda: made)
-    handle[()] = made
-    return handle
-
-
 HANDLE = register(
     OpDef(
         name="BoostedTreesQuantileStreamResourceHandleOp",
@@ -96,7 +84,7 @@ HANDLE = register(
             "shared_name": attr("string", default=""),
         },
         infer=scalar,
-        kernel=_handle_kernel,
+        kernel=handle_kernel("quantiles", "quantile_stream", Boundaries),
         gradient=NOT_DIFFERENTIABLE,
         effect="read",
     )

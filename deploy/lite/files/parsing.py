@@ -1,4 +1,4 @@
-"""Parsing of flatbuffers by the schema `proto/lite_schema.py`, with every offset checked.
+"""Parsing of flatbuffers by the schema `proto/lite.fbs`, with every offset checked.
 
 Vectors of numbers are views into the file. The size of all other objects is limited by the file's
 size, so that overlapping parts of a crafted file do not add up.
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from pinnace.framework.errors import DataLossError, InvalidArgumentError
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pinnace.deploy.lite.files.flatbuffer import Schema
 
 Content: TypeAlias = "bytes | memoryview"
 
@@ -49,18 +48,18 @@ class Parsed:
     Attributes:
         name: the table's name in the schema; for a union, that of its member.
         fields: the fields that are present: numbers, strings, tables, vectors.
-        schema: the schema module.
+        schema: of the file.
     """
 
     name: str
     fields: Mapping[str, Any]
-    schema: Schema = lite_schema
+    schema: Schema = LITE
 
     def __getitem__(self, name: str) -> Any:
         """A field's value; if absent, the default of a number and None for others."""
         found = self.fields.get(name)
         if found is None:
-            field = self.schema.TABLES[self.name][name]
+            field = self.schema.tables[self.name][name]
             if field.kind in _SCALARS:
                 return bool(field.default) if field.kind == "bool" else field.default
         return found
@@ -71,22 +70,22 @@ class Parsed:
         return () if found is None else found
 
 
-def parsed(data: Content, where: str, schema: Schema = lite_schema) -> Parsed:
+def parsed(data: Content, where: str, schema: Schema = LITE) -> Parsed:
     """Parse a file, and return its root table.
 
     Args:
         data: the file's content.
         where: its path, for errors.
-        schema: the schema module.
+        schema: of the file.
 
     Raises:
         InvalidArgumentError: the file has another identifier.
         DataLossError: the file is damaged.
     """
-    if len(data) < 8 or bytes(data[4:8]) != schema.IDENTIFIER:
-        kind = ".tflite file" if schema is lite_schema else "metadata of a .tflite file"
+    if len(data) < 8 or bytes(data[4:8]) != schema.identifier:
+        kind = ".tflite file" if schema is LITE else "metadata of a .tflite file"
         raise InvalidArgumentError(
-            f"{where} is not a {kind}: its bytes 4 to 8 must be {schema.IDENTIFIER.decode()}"
+            f"{where} is not a {kind}: its bytes 4 to 8 must be {schema.identifier.decode()}"
         )
     return _Parser(data, where, schema).root()
 
@@ -106,7 +105,7 @@ class _Parser:
         raise DataLossError(f"{self.where} is damaged: {what}")
 
     def root(self) -> Parsed:
-        return self.table(self.schema.ROOT, self.offset(0, "the root"), 0)
+        return self.table(self.schema.root, self.offset(0, "the root"), 0)
 
     def number(self, kind: str, at: int, what: str) -> Any:
         form = _FORMATS[kind]
@@ -139,17 +138,17 @@ class _Parser:
     def _table(self, name: str, at: int, depth: int) -> Parsed:
         places = self._places(name, at)
         fields: dict[str, Any] = {}
-        for field, (slot, kind, _) in self.schema.TABLES[name].items():
+        for field, (slot, kind, _) in self.schema.tables[name].items():
             place = places[slot] if slot < len(places) else 0
             if not place:
                 continue
             what = f"{name}.{field}"
             if kind in _SCALARS:
                 fields[field] = self.number(kind, at + place, what)
-            elif kind in self.schema.UNIONS:
+            elif kind in self.schema.unions:
                 before = places[slot - 1] if slot - 1 < len(places) else 0
                 which = self.number("uint8", at + before, what) if before else 0
-                tables = self.schema.UNIONS[kind]
+                tables = self.schema.unions[kind]
                 if 0 < which <= len(tables):  # tables of newer schemas are ignored
                     inner = self.offset(at + place, what)
                     fields[field] = self.table(tables[which - 1], inner, depth + 1)
@@ -166,7 +165,7 @@ class _Parser:
         self.take(_ENTRY, name)
         count = (size - 4) // 2
         # Fields of newer schemas are ignored.
-        known = self.schema.TABLES[name].values()
+        known = self.schema.tables[name].values()
         most = max((field.slot for field in known), default=-1) + 1
         return struct.unpack_from(f"<{min(count, most)}H", self.data, start + 4)
 

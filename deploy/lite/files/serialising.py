@@ -13,7 +13,7 @@ from pinnace.deploy.lite.ir.model import Scaled, Subgraph
 from pinnace.deploy.lite.ir.versions import version_of
 from pinnace.deploy.program.mapped_weights import pieces
 from pinnace.framework.errors import InternalError, UnimplementedError
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,7 +173,7 @@ class _Writer:
         }
         if table is not None:
             options = {name: self._option(value) for name, value in operator.options.items()}
-            second = table in lite_schema.UNIONS["BuiltinOptions2"]
+            second = table in LITE.unions["BuiltinOptions2"]
             fields["builtin_options_2" if second else "builtin_options"] = Table(table, options)
         elif operator.options:
             raise InternalError(f"{operator.kind} has no table for {sorted(operator.options)}")

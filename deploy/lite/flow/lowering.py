@@ -14,7 +14,7 @@ from pinnace.deploy.lite.converters.unsupported import reason_of
 from pinnace.deploy.lite.ir.builder import GraphBuilder, carried
 from pinnace.deploy.lite.ir.kinds import TYPES
 from pinnace.deploy.lite.ir.model import Tensor
-from pinnace.deploy.refusals import Refusal, refused
+from pinnace.deploy.refusals import refusals_of, refused
 from pinnace.framework import dtypes
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.graph.walk import ordered
@@ -73,7 +73,7 @@ def lower(
         arguments.append(g.cast(given, carried(spec.dtype)))
     results = lowering.nodes(g, program, arguments)
     if lowering.refused:
-        raise refused(program.name, lowering.refusals, FORMAT)
+        raise refused(program.name, refusals_of(lowering.refused), FORMAT)
     names = program.output_names
     for name, value, source in zip(names, results, program.outputs, strict=True):
         if not isinstance(value, Tensor) or source.dtype.is_complex:
@@ -116,14 +116,6 @@ class Lowering:
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
         self.loops: dict[str, str] = {}
-
-    @property
-    def refusals(self) -> list[Refusal]:
-        """The reasons why ops could not be converted, by op."""
-        return [
-            Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
-            for (op, reason), nodes in sorted(self.refused.items())
-        ]
 
     def nodes(self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Any]) -> list[Any]:
         """Convert every node that the graph's results depend on, and return the results.

@@ -2,11 +2,11 @@
 
 from pinnace.framework import dtypes
 from pinnace.framework.dtypes import DType
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE
 
-NUMBERS = lite_schema.ENUMS["BuiltinOperator"]
-ACTIVATIONS = lite_schema.ENUMS["ActivationFunctionType"]
-_CODES = lite_schema.ENUMS["TensorType"]
+NUMBERS = LITE.enums["BuiltinOperator"]
+ACTIVATIONS = LITE.enums["ActivationFunctionType"]
+_CODES = LITE.enums["TensorType"]
 
 # The element types that both pinnace and the format have.
 TYPES: dict[DType, int] = {
@@ -76,7 +76,7 @@ def options_of(kind: str) -> str | None:
     name = _OPTIONS.get(kind)
     if name is None:
         name = "".join(part.capitalize() for part in kind.split("_")) + "Options"
-    return name if name in lite_schema.TABLES else None
+    return name if name in LITE.tables else None
 
 
 # Operator -> the versions that element types need; the first match counts, 1 without a match.

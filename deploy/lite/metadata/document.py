@@ -13,7 +13,7 @@ import numpy as np
 from pinnace.deploy.lite.files.flatbuffer import Table, written
 from pinnace.deploy.lite.files.parsing import Parsed, parsed
 from pinnace.framework.errors import DataLossError, InvalidArgumentError
-from pinnace.proto import lite_metadata_schema as schema
+from pinnace.proto.lite_schema import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,8 +56,8 @@ def encoded(document: Mapping[str, Any]) -> bytes:
         InvalidArgumentError: the document has unknown fields, or fields of wrong types.
     """
     told = dict(document)
-    told["min_parser_version"] = ".".join(map(str, _least(schema.ROOT, told)))
-    return written(_table(schema.ROOT, told, "metadata"), _SLACK, schema)
+    told["min_parser_version"] = ".".join(map(str, _least(METADATA.root, told)))
+    return written(_table(METADATA.root, told, "metadata"), _SLACK, METADATA)
 
 
 def decoded(data: Content, where: str) -> Document:
@@ -67,7 +67,7 @@ def decoded(data: Content, where: str) -> Document:
         DataLossError: it is damaged.
     """
     try:
-        return _document(parsed(data, f"the metadata of {where}", schema))
+        return _document(parsed(data, f"the metadata of {where}", METADATA))
     except InvalidArgumentError as error:
         raise DataLossError(error.message) from None
 
@@ -93,13 +93,13 @@ def _least(table: str, fields: Mapping[str, Any]) -> tuple[int, int, int]:
         found.append(_SINCE_FIELD.get((table, name), (1, 0, 0)))
         if table == "AssociatedFile" and name == "type":
             found.append(_SINCE_TYPE.get(str(value), (1, 0, 0)))
-        field = schema.TABLES[table].get(name)
+        field = METADATA.tables[table].get(name)
         if field is None:
             continue
         kind = field.kind.strip("[]")
-        if kind in schema.UNIONS:
+        if kind in METADATA.unions:
             kind = str(fields.get(f"{name}_type", ""))
-        if kind in schema.TABLES:
+        if kind in METADATA.tables:
             inner = value if isinstance(value, list) else [value]
             found += [_least(kind, one) for one in inner if isinstance(one, dict)]
     return max(found)
@@ -108,8 +108,8 @@ def _least(table: str, fields: Mapping[str, Any]) -> tuple[int, int, int]:
 def _table(name: str, fields: Any, where: str) -> Table:
     if not isinstance(fields, dict):
         raise InvalidArgumentError(f"export: {where} must be fields of a {name}, got {fields!r}")
-    declared = schema.TABLES[name]
-    unions = {f"{one}_type" for one, field in declared.items() if field.kind in schema.UNIONS}
+    declared = METADATA.tables[name]
+    unions = {f"{one}_type" for one, field in declared.items() if field.kind in METADATA.unions}
     others = [one for one in fields if one not in declared and one not in unions]
     if others:
         raise InvalidArgumentError(
@@ -122,11 +122,11 @@ def _table(name: str, fields: Any, where: str) -> Table:
             continue
         place = f"{where}.{field}"
         kind = declared[field].kind
-        if kind in schema.UNIONS:
+        if kind in METADATA.unions:
             chosen = fields.get(f"{field}_type")
-            if chosen not in schema.UNIONS[kind]:
+            if chosen not in METADATA.unions[kind]:
                 raise InvalidArgumentError(
-                    f"export: {place}_type must be one of {', '.join(schema.UNIONS[kind])}, got "
+                    f"export: {place}_type must be one of {', '.join(METADATA.unions[kind])}, got "
                     f"{chosen!r}"
                 )
             found[field] = _table(str(chosen), value, place)
@@ -138,7 +138,7 @@ def _table(name: str, fields: Any, where: str) -> Table:
 
 
 def _number(enum: str, value: Any, where: str) -> int:
-    known = schema.ENUMS[enum]
+    known = METADATA.enums[enum]
     if isinstance(value, str) and value in known:
         return known[value]
     # The number may be of a newer schema and have no name here.
@@ -160,7 +160,7 @@ def _value(kind: str, value: Any, where: str) -> Any:
             raise InvalidArgumentError(f"export: {where} must be a list, got {value!r}")
         inner = kind[1:-1]
         return [_value(inner, one, f"{where}[{index}]") for index, one in enumerate(value)]
-    if kind in schema.TABLES:
+    if kind in METADATA.tables:
         return _table(kind, value, where)
     return _real_or_whole(kind, value, where)
 
@@ -193,9 +193,9 @@ def _document(table: Parsed) -> Document:
     for name, value in table.fields.items():
         enum = _ENUMS.get((table.name, name))
         if enum is not None:
-            names = {number: text for text, number in schema.ENUMS[enum].items()}
+            names = {number: text for text, number in METADATA.enums[enum].items()}
             found[name] = names.get(value, value)
-        elif schema.TABLES[table.name][name].kind in schema.UNIONS:
+        elif METADATA.tables[table.name][name].kind in METADATA.unions:
             found[f"{name}_type"] = value.name
             found[name] = _document(value)
         else:

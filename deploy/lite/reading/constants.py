@@ -9,7 +9,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.errors import DataLossError, UnimplementedError
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pinnace.deploy.lite.files.parsing import Parsed
     from pinnace.framework.tensor import Array
 
-_FORMATS = lite_schema.ENUMS["DimensionType"]
+_FORMATS = LITE.enums["DimensionType"]
 # The largest ratio of a dense tensor's size to that of its sparse form.
 _MOST_TIMES = 1000
 _SLACK = 1 << 16

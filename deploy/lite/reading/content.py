@@ -13,7 +13,7 @@ from pinnace.deploy.lite.reading.signatures import METADATA, Naming, chosen, fro
 from pinnace.framework import dtypes
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from pinnace.framework.shapes import Shape
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE
 from pinnace.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pinnace.deploy.lite.files.parsing import Content, Parsed
 
-_CODES = lite_schema.ENUMS["TensorType"]
+_CODES = LITE.enums["TensorType"]
 _KINDS = {number: kind for kind, number in NUMBERS.items()}
 # Packed types are unpacked to the type of 8 bits.
 _PACKED = {"INT4": dtypes.int8, "INT2": dtypes.int8, "UINT4": dtypes.uint8}
@@ -274,7 +274,7 @@ class _Reader:
         if table is not None and table.name != wanted:
             self.damaged(f"{kind} has the options {table.name}, must have {wanted}")
         found: dict[str, Any] = {}
-        for name, field in lite_schema.TABLES[wanted].items():
+        for name, field in LITE.tables[wanted].items():
             value: Any = None if table is None else table.fields.get(name)
             if value is None and field.kind.startswith("["):
                 value = ()

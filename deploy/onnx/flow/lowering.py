@@ -11,7 +11,7 @@ from pinnace.deploy.onnx.converters.unsupported import NO_ONNX
 from pinnace.deploy.onnx.ir.builder import GraphBuilder
 from pinnace.deploy.onnx.ir.complex_pairs import Pair, by_parts, constant_pair, part_type
 from pinnace.deploy.onnx.ir.graph import Held, Value
-from pinnace.deploy.refusals import Refusal, refused
+from pinnace.deploy.refusals import refusals_of, refused
 from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InternalError, UnimplementedError
 from pinnace.framework.shapes import Shape
@@ -44,7 +44,7 @@ def lower(
     arguments = [g.input(name, spec) for name, spec in inputs.items()]
     results = lowering.nodes(g, program, arguments)
     if lowering.refused:
-        raise refused(program.name, lowering.refusals)
+        raise refused(program.name, refusals_of(lowering.refused))
     outputs = dict(zip(program.output_names, results, strict=True))
     _refuse_complex("output", {name: value.dtype for name, value in outputs.items()})
     for name, value in outputs.items():
@@ -74,14 +74,6 @@ class _Lowering:
         self.may_draw = may_draw
         self.refused: dict[tuple[str, str], list[graph.Node]] = {}
         self.counts: Counter[str] = Counter()
-
-    @property
-    def refusals(self) -> list[Refusal]:
-        """The reasons why ops could not be converted, by op."""
-        return [
-            Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
-            for (op, reason), nodes in sorted(self.refused.items())
-        ]
 
     def nodes(
         self, g: GraphBuilder, program: graph.Graph, arguments: Sequence[Value | None]

@@ -124,12 +124,13 @@ def _name_outputs(function: "FunctionDef", outputs: dict[str, str]) -> None:
     """Rename references to outputs in a function, as fused nodes have other output names."""
     for node in function.node_def:
         for place, text in enumerate(node.input):
-            node.input[place] = _renamed(text, outputs)
+            node.input[place] = with_output(text, outputs)
     for name in list(function.ret):
-        function.ret[name] = _renamed(function.ret[name], outputs)
+        function.ret[name] = with_output(function.ret[name], outputs)
 
 
-def _renamed(text: str, outputs: dict[str, str]) -> str:
+def with_output(text: str, outputs: dict[str, str]) -> str:
+    """An input of a function's node, after nodes have got other ops; `outputs`: node -> output."""
     parts = text.split(":")
     if len(parts) == 3 and parts[0] in outputs:
         return f"{parts[0]}:{outputs[parts[0]]}:0"

@@ -281,12 +281,13 @@ def _name_constants(function: FunctionDef) -> None:
     for node in function.node_def:
         node.name = names.get(node.name, node.name)
         for place, text in enumerate(node.input):
-            node.input[place] = _renamed(text, names)
+            node.input[place] = renamed(text, names)
     for name in list(function.ret):
-        function.ret[name] = _renamed(function.ret[name], names)
+        function.ret[name] = renamed(function.ret[name], names)
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """An input, data or control, after nodes have got the names."""
     mark = "^" if text.startswith("^") else ""
     node, colon, rest = text.removeprefix("^").partition(":")
     return f"{mark}{names.get(node, node)}{colon}{rest}"

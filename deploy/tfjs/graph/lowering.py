@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pinnace.deploy.refusals import Refusal, UnconvertibleError, refused
+from pinnace.deploy.refusals import UnconvertibleError, refusals_of, refused
 from pinnace.deploy.tfjs.facts import KnownOp, known_ops
 from pinnace.deploy.tfjs.graph import rules as _rules  # noqa: F401 (registers the rules)
 from pinnace.deploy.tfjs.graph.functions import choice, with_arguments, with_results_of_both
@@ -95,7 +95,7 @@ def lower(graph: Graph, inputs: Mapping[str, TensorSpec], *, may_draw: bool = Fa
     state = _Lowering(may_draw)
     made = state.graph(graph, list(inputs.values()))
     if state.refused:
-        raise refused(graph.name, state.refusals, FORM)
+        raise refused(graph.name, refusals_of(state.refused), FORM)
     return Lowered(
         fold(made),
         dict(sorted(state.counts.items())),
@@ -123,14 +123,6 @@ class _Lowering:
         self.types: set[DType] = set()
         # For each graph that is being lowered, outermost first.
         self._written: list[list[Value]] = []
-
-    @property
-    def refusals(self) -> list[Refusal]:
-        """The reasons why ops cannot be written, by op."""
-        return [
-            Refusal(op, reason, tuple((node.name, node.source or None) for node in nodes))
-            for (op, reason), nodes in sorted(self.refused.items())
-        ]
 
     def graph(self, graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
         """Lower a graph; handles among its arguments become values.

@@ -11,7 +11,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import checking, rejections
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import cluster_numbers, fused, loops, small_plans
 from pinnace.engine.codegen.statement_rows import walk_of
 from pinnace.engine.networks.region import Network
@@ -196,7 +195,7 @@ def test_what_is_ill_conditioned_is_not_called_wrong(monkeypatch: pytest.MonkeyP
     assert len(compared) == 8
     first = compared[0]
     assert isinstance(first, Network)
-    steps = plan_of(norm.get_concrete_function(x).graph).steps
+    steps = norm.get_concrete_function(x).plan.steps
     assert "Rsqrt" in {steps[place].node.op.name for place in first.cluster.members}
     assert not rejections.count()
 

@@ -12,7 +12,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import forms, rejections, tiers
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import regions, small_plans
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.looped import Looped
@@ -79,7 +78,7 @@ def kind_of(leased: Any) -> str:
 
 
 def prepared_of(function: Any, *arguments: Any) -> Prepared:
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     (prepared,) = plan.tiers._tier.prepared.values()
     assert prepared is not None
     return prepared

@@ -66,7 +66,7 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def body_of(function: Any, *given: Any) -> Plan:
-    plan = plan_of(function.get_concrete_function(*given).graph)
+    plan = function.get_concrete_function(*given).plan
     (node,) = [step.node for step in plan.steps if step.node.op.runs == "loop"]
     return plan_of(node.attrs["body"].graph)
 

@@ -18,7 +18,7 @@ FIRST, SECOND = (RANDOM.standard_normal((4, 4)).astype(np.float32) / 2 for _ in 
 
 def body_of(function: Any) -> Any:
     """The plan of the body of a function's one loop."""
-    plan = plan_of(function.get_concrete_function().graph)
+    plan = function.get_concrete_function().plan
     (node,) = [step.node for step in plan.steps if "body" in step.node.attrs]
     return plan_of(node.attrs["body"].graph)
 

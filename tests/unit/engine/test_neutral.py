@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 
 ZEROS, ONES = np.zeros((3, 4), "f4"), np.ones((1, 4), "f4")
 SPEC = tf.TensorSpec([2, 3, 4], tf.float32)
@@ -33,7 +32,7 @@ OTHERS = {
 
 
 def kinds(run: Any) -> Counter[str]:
-    plan = plan_of(tf.function(run).get_concrete_function(SPEC).graph)
+    plan = tf.function(run).get_concrete_function(SPEC).plan
     return Counter(step.node.op.name for step in plan.steps)
 
 

@@ -42,7 +42,7 @@ def traced(f: Callable[..., object], *specs: tf.TensorSpec) -> object:
 
 def test_a_workspace_is_used_once_shapes_repeat_and_changes_nothing() -> None:
     concrete = traced(chain, tf.TensorSpec([None, N], tf.float32))
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     random = np.random.default_rng(0)
     for _ in range(8):
         x = random.standard_normal((N, N)).astype(np.float32)

@@ -9,7 +9,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine.allocation import filled
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.poisoned import PoisonedTiers
 from pinnace.framework import config
@@ -74,7 +73,7 @@ def test_answers_are_the_same_in_filled_memory(kind: str, tier: Any) -> None:
     config.set_tier(tier)
     config.settings.poison = True
     function = tf.function(program)
-    assert isinstance(plan_of(function.get_concrete_function(*given).graph).tiers, PoisonedTiers)
+    assert isinstance(function.get_concrete_function(*given).plan.tiers, PoisonedTiers)
     for _ in range(4):
         # Float32 in another order; NaN would differ from everything.
         np.testing.assert_allclose(function(*given).numpy(), wanted, rtol=1e-4, atol=1e-5)

@@ -14,7 +14,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import layout, rejections, tiers
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import loops, recurrences
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.loop_clusters import LoopClusters
@@ -275,7 +274,7 @@ def test_the_callers_errors_are_the_callers(
     assert not caplog.records
     assert not rejections.count()
     concrete = look_up.get_concrete_function()
-    assert not plan_of(concrete.graph).tiers.has_failed
+    assert not concrete.plan.tiers.has_failed
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import pinnace as tf
 from pinnace.engine import shares as sharing
 from pinnace.engine import tiers
-from pinnace.engine.build import plan_of
 from pinnace.engine.shares import Shares
 from pinnace.framework import config
 
@@ -100,7 +99,7 @@ def test_a_plan_prepares_the_real_shape_after_many_odd_ones(
         lambda x: tf.tanh(x * 2.0) + tf.exp(x),
         input_signature=[tf.TensorSpec([None, 512], tf.float32)],
     )
-    pool = plan_of(function.get_concrete_function().graph).tiers
+    pool = function.get_concrete_function().plan.tiers
     for rows in range(40, 40 + tiers._SHAPES):
         for _ in range(4):
             function(tf.zeros([rows, 512]))
@@ -121,7 +120,7 @@ def test_memory_for_many_shapes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     for rows in range(64, 84):  # 131,072 bytes and more each
         for _ in range(4):
             function(tf.zeros([rows, 512]))
-    pool = plan_of(function.get_concrete_function().graph).tiers
+    pool = function.get_concrete_function().plan.tiers
     made = [one for one in pool._tier.prepared.values() if one is not None]
     assert len(made) == 20
     kept = sum(one.layout.bytes for one in made if one.spare)
@@ -135,7 +134,7 @@ def test_spare_memory_of_a_plan_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     x = tf.zeros([64, 512])  # 131,072 bytes
     for _ in range(4):
         function(x)
-    pool = plan_of(function.get_concrete_function(x).graph).tiers
+    pool = function.get_concrete_function(x).plan.tiers
     leased = [pool.lease([x.numpy()]) for _ in range(8)]
     for one in leased:
         assert isinstance(one, tiers.Workspace)

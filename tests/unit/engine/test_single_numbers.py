@@ -13,7 +13,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import rejections
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from tests.unit.engine.test_tiers import normal
 
@@ -72,7 +71,7 @@ def test_numbers(program: Callable[..., Any], tier: str, monkeypatch: pytest.Mon
     )
     concrete = function.get_concrete_function()
     captured = concrete._captured_arrays
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     rows = np.arange(8, dtype=np.int32)
     as_arrays = [np.array(5, np.int32), rows, np.array(0.75, np.float32), *captured]
     as_numbers = [np.int32(5), rows, np.float32(0.75), *captured]

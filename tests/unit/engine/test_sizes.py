@@ -9,14 +9,13 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import sizes
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 
 
 def _settled(function: Any, x: Any) -> set[str]:
     """The ops whose results are not computed again."""
     concrete = function.get_concrete_function()
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     layout = plan.tiers.layout_for([x, *concrete._captured_arrays], anyway=True)
     return {value.node.op.name for value in layout.settled}
 
@@ -70,6 +69,6 @@ def test_what_takes_much_memory_is_not_made_beforehand(monkeypatch: pytest.Monke
     x = np.ones((3, 4), np.float32)
     assert "Fill" in _settled(function, x)
     concrete = function.get_concrete_function()
-    layout = plan_of(concrete.graph).tiers.layout_for([x], anyway=True)
+    layout = concrete.plan.tiers.layout_for([x], anyway=True)
     assert all(array.nbytes <= 1000 for array in layout.settled.values())
     np.testing.assert_allclose(function(tf.constant(x)).numpy(), 60063.0, rtol=1e-6)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import loops, recurrences
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.small_plans import SmallPlan
@@ -169,7 +168,7 @@ def test_the_eager_tier_runs_without_memory_of_its_own() -> None:
     x = tf.constant(normal(64, 512))
     for _ in range(5):
         function(x)
-    assert not plan_of(function.get_concrete_function(x).graph).tiers._tier.prepared
+    assert not function.get_concrete_function(x).plan.tiers._tier.prepared
 
 
 def test_an_error_of_the_first_compiled_call_names_the_node() -> None:

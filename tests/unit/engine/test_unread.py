@@ -22,7 +22,7 @@ def _tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 def kept(function: Any) -> int:
     """The number of variables of the loop in a function's plan."""
-    plan = plan_of(function.get_concrete_function().graph)
+    plan = function.get_concrete_function().plan
     (node,) = [step.node for step in plan.steps if step.node.op.runs == "loop"]
     body, cond = (plan_of(node.attrs[name].graph) for name in ("body", "cond"))
     assert len(node.inputs) == len(node.outputs) == len(body.graph.inputs)

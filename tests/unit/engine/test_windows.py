@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.framework.errors import InvalidArgumentError
 
 
 def ops_of(function: Any, x: Any) -> list[str]:
     concrete = function.get_concrete_function(tf.constant(x))
-    return [step.node.op.name for step in plan_of(concrete.graph).steps]
+    return [step.node.op.name for step in concrete.plan.steps]
 
 
 def check(run: Any, x: Any) -> list[str]:
@@ -167,7 +166,7 @@ def test_gradients_of_drawn_convolutions_do_without_zeros(seed: int) -> None:
         found = function(tf.constant(x))
         np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=0, atol=tolerance)
         concrete = function.get_concrete_function()
-        ops = {step.node.op.name for step in plan_of(concrete.graph).steps}
+        ops = {step.node.op.name for step in concrete.plan.steps}
         assert not {"Pad", "Slice"} & ops
 
 

@@ -15,7 +15,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine.ahead import reading, table
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import kernels
 from pinnace.engine.standing import standing_of
 from pinnace.framework import config
@@ -181,7 +180,7 @@ def test_it_is_told_once_and_wherever_somebody_asks(
     assert reason in pinnace("show", "--machine").out
     profile = tf.profiler.profile(function, x)
     assert any(reason in note for note in profile.notes())
-    plan = plan_of(function.get_concrete_function(x).graph)
+    plan = function.get_concrete_function(x).plan
     arrays = [x.numpy()]
     standing = standing_of(plan, arrays, plan.tiers.lease(arrays))
     assert standing.tier == "workspace"

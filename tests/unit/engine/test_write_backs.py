@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 
 
 def ops_of(function: Any, *arguments: Any) -> list[str]:
-    graph = plan_of(function.get_concrete_function(*arguments).graph).graph
+    graph = function.get_concrete_function(*arguments).plan.graph
     return [node.op.name for node in graph.nodes]
 
 

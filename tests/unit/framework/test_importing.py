@@ -109,7 +109,16 @@ def test_the_process_is_as_before_but_for_what_is_listed() -> None:
 
 
 def test_what_is_slow_to_import_is_not_imported() -> None:
-    heavy = {"pathlib", "numba", "onnx", "fastapi", "pinnace.keras", "tempfile", "logging"}
+    heavy = {
+        "pathlib",
+        "numba",
+        "onnx",
+        "ml_dtypes",
+        "fastapi",
+        "pinnace.keras",
+        "tempfile",
+        "logging",
+    }
     # Without `site`: the finder of an editable installation imports some of these itself.
     code = (
         f"import sys; sys.path[:] = {sys.path!r}; import numpy, importlib.util; "
@@ -121,3 +130,61 @@ def test_what_is_slow_to_import_is_not_imported() -> None:
         f"print(sorted({heavy!r} & (set(sys.modules) - before)), 'pathlib' in before)"
     )
     assert _run("-S", code) == "[] False"
+
+
+_NARROW = """
+import sys
+import pinnace as tf
+
+x = tf.Variable([[1.0, 2.0]])
+with tf.GradientTape() as tape:
+    y = tf.cast(tf.cast(x, tf.float16), tf.float32) * tf.reduce_sum(x)
+tape.gradient(y, x)
+dtype = tf.as_dtype("bfloat16")
+assert dtype is tf.bfloat16 is tf.as_dtype(dtype) and dtype.size == 2 and dtype != tf.float16
+print("ml_dtypes" in sys.modules)
+"""
+
+
+def test_ml_dtypes_is_imported_when_a_value_has_one_of_its_types() -> None:
+    assert _run(_NARROW) == "False"
+    assert _run(f"{_NARROW}\ntf.cast(x, dtype); print('ml_dtypes' in sys.modules)")[-4:] == "True"
+
+
+@pytest.mark.parametrize(
+    "first", ["z = tf.constant([3, 5], tf.bfloat16)", "z = np.array([3, 5], ml_dtypes.bfloat16)"]
+)
+def test_sets_of_numpy_dtypes_grow_with_ml_dtypes(first: str) -> None:
+    code = f"""
+import numpy as np
+import pinnace as tf
+
+tf.square(tf.constant([2.0]))
+before = tf.negative(tf.constant([2.0]))
+import ml_dtypes
+{first}
+with tf.GradientTape() as tape:
+    z = tf.convert_to_tensor(z)
+    tape.watch(z)
+    y = tf.negative(tf.square(z))
+found = tape.gradient(y, z)
+print(type(tf.bfloat16).__name__, found.dtype.name, *found.numpy().astype(float))
+"""
+    assert _run(code) == "DType bfloat16 -6.0 -10.0"
+
+
+def test_dtypes_of_ml_dtypes_have_limits_and_other_attributes() -> None:
+    code = """
+import pinnace as tf
+
+int4 = tf.dtypes.experimental.int4
+print(hasattr(int4, "nothing"), int4.size, int4.min, int4.max, tf.bfloat16.max > 3e38)
+"""
+    assert _run(code) == "False 1 -8 7 True"
+
+
+def test_the_collector_traverses_no_imported_module_again() -> None:
+    code = "import gc, pinnace; print(len(gc.get_objects(1)) < 5000, gc.get_freeze_count())"
+    assert _run(code) == "True 0"
+    kept = "import gc; gc.freeze(); import pinnace; print(gc.get_freeze_count() > 0)"
+    assert _run(kept) == "True"

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,6 +80,6 @@ def test_weights_go_with_the_model(saved: tuple[str, int, int], calls: int) -> N
     (variable,) = signature.variables
     held = [weakref.ref(variable)]
     if calls:
-        held.append(weakref.ref(plan_of(signature.graph)))
+        held.append(weakref.ref(signature.plan))
     del loaded, signature, variable
     assert [one() for one in held] == [None] * len(held)

@@ -12,8 +12,9 @@ from pinnace.serving.config.model_config import ModelConfig
 from pinnace.serving.config.settings import Settings
 from pinnace.serving.fast.http.front import bound
 from pinnace.serving.http.application import create_app
+from pinnace.serving.http.bounded_h11 import BoundedH11
 from pinnace.serving.http.bounded_httptools import BoundedHttpTools
-from pinnace.serving.http.connections import BoundedH11, bounds_of
+from pinnace.serving.http.connections import bounds_of
 from pinnace.serving.models.repository import Repository
 from support.waiting import until_in_loop
 from unit.serving.numpy_models import every_kind, write_version

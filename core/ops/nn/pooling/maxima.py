@@ -73,6 +73,7 @@ MAX_POOL: OpDef = define(
     types={"T": typed(_POOLED, float32)},
     attrs=pooling_attrs(2, explicit=True),
     infer=inferred,
+    wide=True,
     kernel=_max_pool_kernel,
     gradient=_to_grad(lambda: MAX_POOL_GRAD),
     batch=image_rows.FOLDED,
@@ -149,6 +150,7 @@ MAX_POOL_GRAD: OpDef = define(
     types={"T": typed(REAL, float32)},
     attrs=pooling_attrs(2, explicit=True),
     infer=like_input,
+    wide=True,
     kernel=_max_pool_grad_kernel,
     gradient=_to_other(lambda: MAX_POOL_GRAD_GRAD),
 )
@@ -288,6 +290,7 @@ MAX_POOL_3D: OpDef = define(
     types={"T": _VOLUME_FLOATS},
     attrs=pooling_attrs(3),
     infer=inferred,
+    wide=True,
     kernel=_max_pool_kernel,
     gradient=_to_grad(lambda: MAX_POOL_3D_GRAD),
     flops=flops.pooling,
@@ -300,6 +303,7 @@ MAX_POOL_3D_GRAD: OpDef = define(
     types={"T": typed(_VOLUME_FLOATS, float32), "TInput": typed(_VOLUME_FLOATS, float32)},
     attrs=pooling_attrs(3),
     infer=like_input,
+    wide=True,
     kernel=_max_pool_grad_kernel,
     gradient=_to_other(lambda: MAX_POOL_3D_GRAD_GRAD),
 )

@@ -135,21 +135,18 @@ def unsorted_segments(call: Call) -> Tensor:
     return op(_SEGMENTS[call.kind], call.x(0), call.stored(1), count)
 
 
-@reads("NON_MAX_SUPPRESSION_V4")
+@reads("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
 def suppression(call: Call) -> Sequence[Tensor]:
-    """The boxes that overlap no better ones, padded with zeros."""
-    most, *thresholds = (_plain(call, index) for index in range(2, 5))
-    return ops(
-        "NonMaxSuppressionV4", call.x(0), call.x(1), most, *thresholds, pad_to_max_output_size=True
-    )
+    """The boxes that overlap no better ones, padded with zeros.
 
-
-@reads("NON_MAX_SUPPRESSION_V5")
-def soft_suppression(call: Call) -> Sequence[Tensor]:
-    """The boxes after overlapping ones have lowered each other's scores, padded with zeros."""
-    most, *thresholds = (_plain(call, index) for index in range(2, 6))
+    In version 5, overlapping boxes first lower each other's scores, by one more number.
+    """
+    version = call.kind[-1]
+    most, *thresholds = (_plain(call, index) for index in range(2, int(version) + 1))
     return ops(
-        "NonMaxSuppressionV5", call.x(0), call.x(1), most, *thresholds, pad_to_max_output_size=True
+        f"NonMaxSuppressionV{version}",
+        *(call.x(0), call.x(1), most, *thresholds),
+        pad_to_max_output_size=True,
     )
 
 

@@ -14,7 +14,7 @@ from pinnace.deploy.lite.ir.model import Subgraph
 from pinnace.deploy.lite.reading.quantised import is_quantised
 from pinnace.deploy.lite.reading.registry import Call, reads
 from pinnace.functions.control.conditional import switch_case
-from pinnace.proto import lite_schema
+from pinnace.proto.lite_schema import LITE
 from pinnace.saved_model.stablehlo.attributes import Constant
 from pinnace.saved_model.stablehlo.lowering.translation import Translation
 from pinnace.saved_model.stablehlo.module import Block, Module, Operation, Value
@@ -92,7 +92,7 @@ def computed(call: Call) -> Sequence[Tensor]:
 @reads("REDUCE_WINDOW")
 def windows(call: Call) -> Sequence[Tensor]:
     """A reduction over windows without padding."""
-    functions = lite_schema.ENUMS["ReduceWindowFunction"]
+    functions = LITE.enums["ReduceWindowFunction"]
     number = call.options["reduce_function"]
     kind = next((kind for name, kind in _JOINED.items() if functions[name] == number), None)
     if kind is None:
@@ -183,7 +183,7 @@ def _fields(call: Call, options: dict[str, Any]) -> tuple[dict[str, Any], tuple[
 
 
 def _word(call: Call, enum: str, words: dict[str, str], number: int) -> str:
-    names = {one: name for name, one in lite_schema.ENUMS[enum].items()}
+    names = {one: name for name, one in LITE.enums[enum].items()}
     if number not in names:
         call.damaged(f"{number} is no {enum}")
     short = names[number].split("_DIRECTION_")[-1].split("_TYPE_")[-1]

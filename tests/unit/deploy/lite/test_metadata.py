@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import runpy
 import zipfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,10 +18,12 @@ from pinnace.deploy.lite.metadata.keeping import is_plain_name
 from pinnace.deploy.lite.metadata.packing import BUFFER, Metadata, packed, unpacked
 from pinnace.deploy.lite.reading.saving import write_saved_model
 from pinnace.framework.errors import DataLossError, InvalidArgumentError, NotFoundError
-from pinnace.proto import lite_metadata_schema
+from pinnace.proto.lite_schema import METADATA
 from support.command_line import pinnace
 
-ROOT = Path(__file__).resolve().parents[4]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 LABELS = ["cat", "dog", "größer"]
 layers = tf.keras.layers
 
@@ -51,14 +51,6 @@ def tensors(read: Metadata | None) -> tuple[Any, Any]:
     assert read is not None
     (subgraph,) = read.document["subgraph_metadata"]
     return subgraph["input_tensor_metadata"], subgraph["output_tensor_metadata"]
-
-
-def test_the_generated_module_is_that_of_the_schema() -> None:
-    generator = runpy.run_path(str(ROOT / "proto" / "generate_lite.py"))
-    text = (ROOT / "proto" / "lite_metadata.fbs").read_text(encoding="utf-8")
-    written = (ROOT / "proto" / "lite_metadata_schema.py").read_text("utf-8")
-    assert generator["module"](text, generator["METADATA"]) == written
-    assert lite_metadata_schema.IDENTIFIER == b"M001"
 
 
 def test_what_the_model_knows(model: Any) -> None:
@@ -232,10 +224,10 @@ def test_fields_of_other_kinds(tensor: Any, message: str) -> None:
 def test_every_field_of_the_schema_reads_back() -> None:
     def made(table: str, depth: int = 0) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for name, field in lite_metadata_schema.TABLES[table].items():
+        for name, field in METADATA.tables[table].items():
             kind = field.kind.strip("[]")
-            if kind in lite_metadata_schema.UNIONS:
-                chosen = lite_metadata_schema.UNIONS[kind][depth % 4]
+            if kind in METADATA.unions:
+                chosen = METADATA.unions[kind][depth % 4]
                 found[f"{name}_type"] = chosen
                 found[name] = made(chosen, depth + 1)
                 continue
@@ -244,11 +236,11 @@ def test_every_field_of_the_schema_reads_back() -> None:
                 one = f"{table}.{name}"
             elif kind == "float32":
                 one = 0.25
-            elif kind in lite_metadata_schema.TABLES:
+            elif kind in METADATA.tables:
                 one = made(kind, depth + 1)
             enum = documents._ENUMS.get((table, name))
             if enum is not None:
-                one = list(lite_metadata_schema.ENUMS[enum])[1]
+                one = list(METADATA.enums[enum])[1]
             found[name] = [one, one] if field.kind.startswith("[") else one
         return found
 

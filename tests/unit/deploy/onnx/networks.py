@@ -11,12 +11,12 @@ from pinnace.framework.tensor import Tensor
 from pinnace.framework.variable import Variable
 from pinnace.functions.concrete import ConcreteFunction
 from pinnace.functions.tracing import trace
-from pinnace.ops.execute import execute
+from pinnace.ops.execute import execute_one
 from pinnace.ops.registry import lookup
 
 
-def op(name: str, *arguments: Any, **attrs: Any) -> Any:
-    return execute(lookup(name), *arguments, **attrs)
+def op(name: str, *arguments: Any, **attrs: Any) -> Tensor:
+    return execute_one(lookup(name), *arguments, **attrs)
 
 
 def weights(*shape: int, seed: int = 0) -> Variable:
@@ -35,12 +35,12 @@ def image(height: int = 8, width: int = 8, channels: int = 3) -> TensorSpec:
 def conv(x: Tensor, out: int, size: int = 3, stride: int = 1, padding: str = "SAME") -> Tensor:
     kernel = weights(size, size, int(x.shape[-1]), out, seed=1)
     y = op("Conv2D", x, kernel, strides=(1, stride, stride, 1), padding=padding)
-    return op("BiasAdd", y, weights(out, seed=2))  # type: ignore[no-any-return]
+    return op("BiasAdd", y, weights(out, seed=2))
 
 
 def pool(x: Tensor, kind: str = "MaxPool") -> Tensor:
     sizes = (1, 2, 2, 1)
-    return op(kind, x, ksize=sizes, strides=sizes, padding="SAME")  # type: ignore[no-any-return]
+    return op(kind, x, ksize=sizes, strides=sizes, padding="SAME")
 
 
 def normalised(x: Tensor) -> Tensor:
@@ -48,26 +48,24 @@ def normalised(x: Tensor) -> Tensor:
     spread = Variable(np.linspace(0.5, 2, count).astype("f4"))
     moments = (weights(count, seed=5), spread)
     scale, offset = weights(count, seed=3), weights(count, seed=4)
-    return op(  # type: ignore[no-any-return]
-        "FusedBatchNormV3", x, scale, offset, *moments, is_training=False, epsilon=1e-3
-    )[0]
+    return op("FusedBatchNormV3", x, scale, offset, *moments, is_training=False, epsilon=1e-3)[0]
 
 
 def flat(x: Tensor) -> Tensor:
     size = int(np.prod(x.shape.as_list()[1:]))
-    return op("Reshape", x, np.array([-1, size], np.int32))  # type: ignore[no-any-return]
+    return op("Reshape", x, np.array([-1, size], np.int32))
 
 
 def dense(x: Tensor, out: int) -> Tensor:
     y = op("MatMul", x, weights(int(x.shape[-1]), out, seed=6))
-    return op("BiasAdd", y, weights(out, seed=7))  # type: ignore[no-any-return]
+    return op("BiasAdd", y, weights(out, seed=7))
 
 
 def classifier(x: Tensor) -> Tensor:
     """Convolution, normalisation and pooling, twice; then a dense layer."""
     y = pool(op("Relu", normalised(conv(x, 8))))
     y = pool(op("Relu6", conv(y, 12)))
-    return op("Softmax", dense(flat(y), 10))  # type: ignore[no-any-return]
+    return op("Softmax", dense(flat(y), 10))
 
 
 def squeeze_and_excite(x: Tensor) -> Tensor:
@@ -81,7 +79,7 @@ def squeeze_and_excite(x: Tensor) -> Tensor:
 def residual(x: Tensor) -> Tensor:
     y = conv(x, 6)
     z = op("AddV2", y, conv(op("Relu", conv(y, 6)), 6))
-    return op("Mean", op("Relu", z), np.array([1, 2], np.int32))  # type: ignore[no-any-return]
+    return op("Mean", op("Relu", z), np.array([1, 2], np.int32))
 
 
 def branches(x: Tensor) -> Tensor:
@@ -95,7 +93,7 @@ def branches(x: Tensor) -> Tensor:
 
 
 def pool_same(x: Tensor) -> Tensor:
-    return op("AvgPool", x, ksize=(1, 3, 3, 1), strides=(1, 1, 1, 1), padding="SAME")  # type: ignore[no-any-return]
+    return op("AvgPool", x, ksize=(1, 3, 3, 1), strides=(1, 1, 1, 1), padding="SAME")
 
 
 def segmentation(x: Tensor) -> Tensor:
@@ -105,7 +103,7 @@ def segmentation(x: Tensor) -> Tensor:
     sizes = op("Pack", [op("Shape", x)[0], 8, 8, 5])
     y = op("Conv2DBackpropInput", sizes, kernel, y, strides=(1, 2, 2, 1), padding="SAME")
     scores = op("Softmax", conv(op("ConcatV2", [y, x], np.array(3, np.int32)), 4, 1))
-    return op("ArgMax", scores, np.array(-1, np.int32))  # type: ignore[no-any-return]
+    return op("ArgMax", scores, np.array(-1, np.int32))
 
 
 def channel_statistics(x: Tensor) -> Tensor:
@@ -114,7 +112,7 @@ def channel_statistics(x: Tensor) -> Tensor:
     centred = op("Sub", y, op("Mean", y, np.array([3], np.int32), keep_dims=True))
     y = op("Mul", centred, np.linspace(1, 2, 5).astype("f4"))
     y = op("AddV2", y, np.full((8, 1, 5), 0.25, np.float32))
-    return op("Transpose", op("Relu", y), np.array([0, 3, 1, 2], np.int32))  # type: ignore[no-any-return]
+    return op("Transpose", op("Relu", y), np.array([0, 3, 1, 2], np.int32))
 
 
 def along_time(x: Tensor) -> Tensor:
@@ -125,7 +123,7 @@ def along_time(x: Tensor) -> Tensor:
     y = op("Relu", op("Squeeze", y, squeeze_dims=(1,)))
     again = op("ExpandDims", y, np.array(1, np.int32))
     z = op("Conv2D", again, weights(1, 3, 6, 4), strides=(1, 1, 1, 1), padding="VALID")
-    return op("Max", op("Squeeze", z, squeeze_dims=(1,)), np.array([1], np.int32))  # type: ignore[no-any-return]
+    return op("Max", op("Squeeze", z, squeeze_dims=(1,)), np.array([1], np.int32))
 
 
 def pointwise(x: Tensor) -> Tensor:
@@ -141,7 +139,7 @@ def dilated(x: Tensor) -> Tensor:
     y = op("SpaceToBatchND", x, block, np.array([[2, 2], [2, 2]], np.int32))
     y = op("Conv2D", y, weights(3, 3, 3, 4), strides=(1, 1, 1, 1), padding="VALID")
     y = op("BatchToSpaceND", y, block, np.zeros((2, 2), np.int32))
-    return op("BiasAdd", y, weights(4))  # type: ignore[no-any-return]
+    return op("BiasAdd", y, weights(4))
 
 
 NETWORKS: dict[str, tuple[Callable[..., Any], TensorSpec]] = {

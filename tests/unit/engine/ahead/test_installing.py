@@ -177,7 +177,7 @@ for _ in range(4):
 np.testing.assert_allclose(last, first, rtol=1e-4, atol=1e-5)
 from pinnace.engine.build import plan_of
 from pinnace.engine.networks.region import Network
-plan = plan_of(call.get_concrete_function(x).graph)
+plan = call.get_concrete_function(x).plan
 (prepared,) = plan.tiers._tier.prepared.values()
 regions = [one for one in prepared.layout.regions.values() if one is not None]
 assert regions and all(isinstance(one, Network) for one in regions), regions

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.small_plans import SmallPlan, table_of
 from pinnace.framework import config
@@ -51,7 +50,7 @@ def test_any_neighbouring_axes(name: str, shape: tuple[int, ...], keep: bool) ->
             return tf.exp(ours(y, axis=axes, keepdims=keep)) + 1.0, y
 
         function = tf.function(f)
-        plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
+        plan = function.get_concrete_function(tf.constant(x)).plan
         if is_apart(shape, axes):
             with pytest.raises(UnsupportedError, match="not adjacent"):
                 table_of(plan, [x])
@@ -73,7 +72,7 @@ def test_special_numbers(special: float) -> None:
         return tf.reduce_max(y, 1), tf.reduce_mean(y, 1), tf.reduce_sum(y, 1), y
 
     function = tf.function(f)
-    plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
+    plan = function.get_concrete_function(tf.constant(x)).plan
     found = table_of(plan, [x]).run([x], None)
     y = x * np.float32(1.5)
     with np.errstate(all="ignore"):
@@ -101,7 +100,7 @@ def test_a_pooled_recurrent_layer_is_one_table(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(config.settings, "tier", "auto")
     for _ in range(5):
         np.testing.assert_allclose(function(tf.constant(x)).numpy(), wanted, rtol=1e-4, atol=1e-6)
-    plan = plan_of(function.get_concrete_function(tf.constant(x)).graph)
+    plan = function.get_concrete_function(tf.constant(x)).plan
     (prepared,) = plan.tiers._tiers["auto"].prepared.values()
     assert prepared is not None
     assert isinstance(prepared.small, SmallPlan)

@@ -32,7 +32,7 @@ def hot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fused_places(function: Any, *arguments: Any) -> int:
     """The number of clusters that a function calls for these arguments."""
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     prepared = next(iter(plan.tiers._tier.prepared.values()))
     assert prepared is not None
     names = prepared.layout.function.__globals__
@@ -220,7 +220,7 @@ def test_a_compiled_loop_looks_up_now_and_then(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(loops, "_ITERATIONS", 100)
     f = tf.function(newton)
     f(np.float32(3), np.int32(2000))
-    plan = plan_of(f.get_concrete_function(np.float32(3), np.int32(2000)).graph)
+    plan = f.get_concrete_function(np.float32(3), np.int32(2000)).plan
     body = next(step for step in plan.steps if "body" in step.node.attrs).node.attrs["body"]
     loops_of_body = plan_of(body.graph).tiers.loops()
     assert loops_of_body is not None
@@ -271,9 +271,7 @@ def test_turns_are_what_the_plan_gives_for_every_shape(
     for _ in range(20):
         f(first, w)
     (node,) = [
-        step.node
-        for step in plan_of(f.get_concrete_function().graph).steps
-        if "body" in step.node.attrs
+        step.node for step in f.get_concrete_function().plan.steps if "body" in step.node.attrs
     ]
     loops = plan_of(node.attrs["body"].graph).tiers.loops()
     assert loops is not None

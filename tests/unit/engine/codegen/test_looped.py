@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen.looped import Looped
 from pinnace.framework import config
 from tests.unit.engine.codegen.test_small_plans import normal
@@ -25,7 +24,7 @@ def hot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def looped(function: Any, *arguments: Any) -> list[Looped]:
     """The regions with loops that calls like this run."""
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     members = [one.layout._members for one in prepared]
     return [one for found in members for one in found.values() if isinstance(one, Looped)]

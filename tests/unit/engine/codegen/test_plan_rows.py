@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import small_plans
 from pinnace.engine.codegen.array_steps import UnsupportedError
 from pinnace.engine.codegen.plan_rows import PlanRows
@@ -455,7 +454,7 @@ KEPT = {
 def test_each_step(name: str) -> None:
     rows, some = 12, 5
     x = normal(rows, 3, 4)
-    plan = plan_of(traced(STEPS[name], tf.constant(x)).get_concrete_function().graph)
+    plan = traced(STEPS[name], tf.constant(x)).get_concrete_function().plan
     calls = watched(plan, [x])[0], watched(plan, [x[:some]])[0]
     found = PlanRows(rows, some, calls)
     try:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import special
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import products
 from support import numba_kernels
 
@@ -32,7 +31,7 @@ def kernel_of(
     for _ in range(4):
         function(*tensors)
     function(*tensors)
-    plan = plan_of(function.get_concrete_function(*tensors).graph)
+    plan = function.get_concrete_function(*tensors).plan
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     (small,) = (one.small for one in prepared if one.small is not None)
     text = "\n".join(small.lines)

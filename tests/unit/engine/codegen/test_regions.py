@@ -12,7 +12,6 @@ from scipy import special
 
 import pinnace as tf
 from pinnace.engine import tiers
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import clusters, fused
 from pinnace.engine.codegen.fused import Fused
 from pinnace.engine.codegen.pairs import Pair
@@ -49,7 +48,7 @@ def settled(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def regions(function: Any, *arguments: Any) -> list[Any]:
     """The compiled regions of a function for these arguments."""
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     (prepared,) = plan.tiers._tier.prepared.values()
     assert prepared is not None
     return [region for region in prepared.layout._members.values() if region is not None]
@@ -357,6 +356,42 @@ def test_convolutions_pixel_by_pixel_are_those_of_float64(strides: int) -> None:
     np.testing.assert_allclose(found.numpy(), np.maximum(wide * 0.5 + shift, 0), atol=1e-5)
 
 
+@settings(max_examples=80)
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=2, max_size=4),
+    bits=st.lists(st.integers(0, 15), min_size=3, max_size=3),
+    often=st.sampled_from([1, 16, 64]),
+)
+def test_differences_of_any_broadcasts_are_those_of_float64(
+    shape: list[int], bits: list[int], often: int
+) -> None:
+    shape = [often, *shape]
+    random = np.random.default_rng(bits)
+    arrays = [
+        random.standard_normal(
+            [1 if mask >> axis & 1 else size for axis, size in enumerate(shape)]
+        ).astype(np.float32)
+        for mask in (*bits, 0)
+    ]
+    function = tf.function(lambda a, b, c, d: ((a - b) * c) ** 2 + tf.abs(d))
+    a, b, c, d = (array.astype(float) for array in arrays)
+    for _ in range(2):
+        found = function(*map(tf.constant, arrays))
+        np.testing.assert_allclose(found, ((a - b) * c) ** 2 + np.abs(d), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("points", "axes"), [(512, 8), (256, 3), (300, 2), (130, 24)])
+def test_differences_of_pairs_of_points_are_one_region(points: int, axes: int) -> None:
+    x = normal(points, axes)
+    function = tf.function(lambda x: (x[:, None] - x[None]) ** 2)
+    np.testing.assert_allclose(
+        settled(function, tf.constant(x)), (x[:, None] - x[None]) ** 2, rtol=1e-5, atol=1e-6
+    )
+    found = regions(function, tf.constant(x))
+    assert [type(one) for one in found] == [Fused]
+    assert len(found[0].cluster.members) == 2
+
+
 def test_sizes_are_computed_once_for_each_shape() -> None:
     @tf.function(input_signature=[tf.TensorSpec((None, None, 32))])
     def f(x: Any) -> Any:
@@ -370,7 +405,7 @@ def test_sizes_are_computed_once_for_each_shape() -> None:
         wanted = 3 * np.exp(-(np.maximum(x.astype(np.float64), 0) * 2 + 1))
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
         assert sizes.numpy().tolist() == list(shape)
-    (prepared, *_) = plan_of(f.get_concrete_function().graph).tiers._tier.prepared.values()
+    (prepared, *_) = f.get_concrete_function().plan.tiers._tier.prepared.values()
     assert prepared is not None
     assert prepared.layout.settled
 

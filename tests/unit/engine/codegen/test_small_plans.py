@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def flat(results: Any) -> list[Any]:
 
 def is_one_kernel(function: Any, *arguments: Any) -> bool:
     """Whether such calls run as one kernel."""
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     return any(one.small is not None for one in prepared)
 

@@ -10,7 +10,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import rejections
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import small_plans, watching
 from pinnace.engine.codegen.plan_statements import PlanStatements
 from pinnace.framework import config
@@ -30,7 +29,7 @@ def hot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def small_plan(function: Any, *arguments: Any) -> small_plans.SmallPlan | None:
     """The kernel that such calls run."""
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     prepared = [one for one in plan.tiers._tier.prepared.values() if one is not None]
     found = [one.small for one in prepared if one.small is not None]
     return found[0] if found else None

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import special
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import fused, totals
 from pinnace.engine.codegen.fused import Fused
 from pinnace.ops.kernels import team
@@ -25,7 +24,7 @@ def settled(function: Any, *arguments: Any) -> tuple[Any, list[Fused]]:
     """The function's result after its kernels were made, and its compiled regions."""
     for _ in range(8):
         found = function(*arguments)
-    plan = plan_of(function.get_concrete_function(*arguments).graph)
+    plan = function.get_concrete_function(*arguments).plan
     (prepared,) = plan.tiers._tier.prepared.values()
     members = prepared.layout._members.values()
     return found, [region for region in members if isinstance(region, Fused)]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.codegen import small_plans
 from pinnace.framework import config, errors
 
@@ -28,7 +27,7 @@ WEIGHTS = RANDOM.standard_normal((5, 3)).astype(np.float32)
 def kernel_of(function: Any, *arguments: Any) -> Callable[..., Any]:
     """Calls of the plan's kernel, which is made for these arguments."""
     concrete = function.get_concrete_function(*arguments)
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     captured = concrete._captured_arrays
     small = small_plans.small_plan_of(plan, [*(one._array for one in arguments), *captured])
     assert small is not None

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from unit.engine.networks import agreeing
 from unit.engine.networks.drawn_decoders import DrawnDecoder
@@ -27,7 +26,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _networks(function: Any, given: list[Any]) -> list[Any]:
     concrete = function.get_concrete_function(*map(tf.constant, given))
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     return networks_of(plan, [*map(np.asarray, given), *concrete._captured_arrays])
 
 

@@ -93,7 +93,7 @@ class Drawn:
 
 def loops_of(function: Any) -> Any:
     """The forms of the one loop of a function."""
-    plan = plan_of(function.get_concrete_function().graph)
+    plan = function.get_concrete_function().plan
     (node,) = [step.node for step in plan.steps if "body" in step.node.attrs]
     loops = plan_of(node.attrs["body"].graph).tiers.loops()
     assert loops is not None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from unit.engine.networks import agreeing
 from unit.engine.networks.drawn_parts import DrawnParts
@@ -29,7 +28,7 @@ def test_drawn_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_drawn_parts_are_one_network() -> None:
     found = []
     for drawn in map(DrawnParts, range(60)):
-        plan = plan_of(drawn.function.get_concrete_function(*map(tf.constant, drawn.given)).graph)
+        plan = drawn.function.get_concrete_function(*map(tf.constant, drawn.given)).plan
         networks = networks_of(plan, drawn.given)
         layers = [layer for network in networks for layer in network.layers]
         found.append((len(networks) == 1, any(layer.spread for layer in layers)))

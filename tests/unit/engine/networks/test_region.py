@@ -15,7 +15,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import agreement
-from pinnace.engine.build import drop_plan, plan_of
+from pinnace.engine.build import drop_plan
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks.region import Network
 from pinnace.framework import config
@@ -33,7 +33,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def arrays_of(function: Any, *xs: Any) -> tuple[Any, list[Any]]:
     """The plan of a function for tensors, and the plan's arguments."""
     concrete = function.get_concrete_function(*map(tf.constant, xs))
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     return plan, [*map(np.asarray, xs), *concrete._captured_arrays]
 
 

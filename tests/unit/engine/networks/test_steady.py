@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.engine.networks.region import Network
 from pinnace.engine.networks.steady import find_assigned
 
@@ -28,7 +27,7 @@ def _plan_of(body: Any, kind: str) -> Any:
             return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, inner(y)), (0, x))[1]
         return tf.cond(tf.reduce_sum(x) > 0, lambda: inner(x), lambda: x)
 
-    return plan_of(outer.get_concrete_function().graph)
+    return outer.get_concrete_function().plan
 
 
 @pytest.mark.parametrize("kind", ["loop", "branch"])
@@ -61,7 +60,7 @@ def test_only_what_is_assigned_to_is_left_out() -> None:
         other.assign_sub(x * STATE)
         return other + 1.0
 
-    plan = plan_of(step.get_concrete_function().graph)
+    plan = step.get_concrete_function().plan
     (changed,) = find_assigned(plan.steps) or ()
     handles = dict(
         zip(plan.graph.inputs[1:], step.get_concrete_function().captured_inputs, strict=True)
@@ -113,7 +112,7 @@ def test_a_frozen_trunk_is_a_network_of_the_training_step(trains: bool) -> None:
         tf.config.set_tier(before)
     np.testing.assert_allclose(losses["compiled"], losses["plan"], rtol=2e-4)
     assert losses["plan"][-1] < losses["plan"][0]
-    tiers = plan_of(step.get_concrete_function(x, y).graph).tiers
+    tiers = step.get_concrete_function(x, y).plan.tiers
     networks = [
         region
         for prepared in tiers._tiers["compiled"].prepared.values()

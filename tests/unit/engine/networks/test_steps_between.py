@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from unit.engine.networks import agreeing
 from unit.engine.networks.test_region import networks_of
@@ -178,5 +177,5 @@ def test_attention_stays_one_layer(host: str, side: Between) -> None:
     program = _made(host, side, 2)
     concrete = program.function.get_concrete_function(*map(tf.constant, program.given))
     given = [*map(np.asarray, program.given), *concrete._captured_arrays]
-    found = networks_of(plan_of(concrete.graph), given)
+    found = networks_of(concrete.plan, given)
     assert [layer.kind for one in found for layer in one.layers].count("ATTENTION") == 1

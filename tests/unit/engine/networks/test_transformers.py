@@ -14,7 +14,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import agreement
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 from unit.engine.networks.drawn_transformers import DrawnTransformer
 from unit.engine.networks.test_region import networks_of
@@ -30,7 +29,7 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def _layers(function: Any, given: list[Any]) -> list[list[str]]:
     """The kinds of layers in each network of a function's plan."""
     concrete = function.get_concrete_function(*map(tf.constant, given))
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     found = networks_of(plan, [*map(np.asarray, given), *concrete._captured_arrays])
     return [[layer.kind for layer in network.layers] for network in found]
 

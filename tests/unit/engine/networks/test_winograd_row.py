@@ -9,7 +9,7 @@ import pytest
 
 import pinnace as tf
 from pinnace.engine import agreement
-from pinnace.engine.build import drop_plan, plan_of
+from pinnace.engine.build import drop_plan
 from pinnace.engine.codegen.regions import fuse
 from pinnace.engine.networks.fields import KIND, PLACE
 from pinnace.engine.networks.region import Network
@@ -49,7 +49,7 @@ def images(seed: int, *shape: int) -> Any:
 def kinds_of(run: Any, x: Any) -> list[int]:
     """The kinds of rows in the table of a function."""
     concrete = run.get_concrete_function(tf.constant(x))
-    plan = plan_of(concrete.graph)
+    plan = concrete.plan
     layout = plan.tiers.layout_for([np.asarray(x), *concrete._captured_arrays], anyway=True)
     regions = fuse(plan.steps, layout.known, plan.graph.outputs, settled=layout.settled, steady=[])
     (network,) = (one for one in regions.values() if isinstance(one, Network))

@@ -15,7 +15,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import pinnace as tf
-from pinnace.engine.build import plan_of
 from pinnace.framework import config
 
 OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -118,7 +117,7 @@ def test_a_step_is_one_pass_over_a_variable(name: str, monkeypatch: pytest.Monke
     gradient = tf.ones([128, 256])
     monkeypatch.setattr(config.settings, "tier", "compiled")
     step(gradient)
-    plan = plan_of(step.get_concrete_function(gradient).graph)
+    plan = step.get_concrete_function(gradient).plan
     (prepared,) = plan.tiers._tier.prepared.values()
     assert prepared is not None
     regions = {

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.ops.kernels.precision import Array
 from pinnace.ops.kernels.segments import (
+    add_weighted_rows,
     scatter_into,
     scatter_nd,
     scattered,
@@ -166,3 +167,30 @@ def test_indices_outside_say_which() -> None:
         scattered(np.zeros((3, 4)), np.array([[0], [1]]), np.zeros((2, 3)), "add")
     with pytest.raises(InvalidArgumentError, match="not be longer than the rank"):
         scatter_nd(np.zeros((1, 2), np.int64), np.zeros(1), (3,))
+
+
+def test_weighted_rows_are_added_one_after_the_other() -> None:
+    random = np.random.default_rng(5)
+    places, sources = random.integers(0, 6, 40), random.integers(0, 9, 40)
+    weights = random.standard_normal(40).astype(np.float32)
+    for rows in (random.standard_normal((9, 5)).astype(np.float32), np.ones((9, 1), np.float32)):
+        out = np.ones((6, rows.shape[1]), np.float32)
+        if not add_weighted_rows(out, places, sources, weights, rows):
+            pytest.skip("no machine code")
+        wanted = np.ones(out.shape)
+        for place, source, weight in zip(places, sources, weights, strict=True):
+            wanted[place] += np.float64(weight) * rows[source]
+        np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-6)
+    out64 = np.zeros((6, 5))
+    assert not add_weighted_rows(out64, places, sources, weights, np.ones((9, 5)))
+    assert not out64.any()
+
+
+@pytest.mark.parametrize("how", ["max", "min", "prod", "sum"])
+def test_nan_spreads_in_sorted_segments(how: Any) -> None:
+    x = np.array([[1, np.nan], [np.nan, 2], [3, -np.inf], [4, np.inf]], np.float32)
+    y = segment_reduce(x, np.array([0, 0, 2, 2]), how)
+    assert np.isnan(y[0]).all()
+    ends = {"max": (4, np.inf), "min": (3, -np.inf), "prod": (12, -np.inf), "sum": (7, np.nan)}
+    np.testing.assert_array_equal(y[2], np.array(ends[how], np.float32))
+    assert (y[1] == (1 if how == "prod" else 0)).all()

@@ -162,6 +162,32 @@ def test_all_but_a_set_leaves_invalid_utf8() -> None:
     assert found.numpy().tolist() == [b"", b"_ello___orld_", b"h_llo", b"\xff\xfea\xc3"]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "rewrite", "wanted"),
+    [
+        ("[0-9]+", "#", [b"a#b#", b"", b"<br />", b"#\xc3\xa9#", b"\\"]),
+        (r"\d+", r"\\", [b"a\\b\\", b"", b"<br />", b"\\\xc3\xa9\\", b"\\"]),
+        ("<br />", " ", [b"a12b3", b"", b" ", b"5\xc3\xa966", b"\\"]),
+        (r"\\+", "", [b"a12b3", b"", b"<br />", b"5\xc3\xa966", b""]),
+        ("[0-9]+", "--", [b"a--b--", b"", b"<br />", b"--\xc3\xa9--", b"\\"]),
+        (r"\d+", r"<\0>", [b"a<12>b<3>", b"", b"<br />", b"<5>\xc3\xa9<66>", b"\\"]),
+    ],
+)
+def test_matches_in_many_texts_are_replaced(
+    pattern: str, rewrite: str, wanted: list[bytes]
+) -> None:
+    texts = [b"a12b3", b"", b"<br />", b"5\xc3\xa966", b"\\"]
+    found = pn.strings.regex_replace(texts * 60, pattern, rewrite)
+    assert found.numpy().tolist() == wanted * 60
+    one = pn.strings.regex_replace([b"1 22 3"] * 300, r"\d+", "", replace_global=False)
+    assert one.numpy().tolist() == [b" 22 3"] * 300
+
+
+def test_searches_that_python_would_begin_again_for_each_place_are_left_to_re2() -> None:
+    for pattern in (b"a+b", b"a*", b"^a", b"a$", b"a?", b"ab+"):
+        assert patterns._few_atoms("", pattern) is None
+
+
 def test_parts_by_code_point() -> None:
     found = pn.strings.substr(_TEXTS[1:3], [1, -4], [3, 2], "UTF8_CHAR")
     assert found.numpy().tolist() == [b"ell", b"\xc3\xa9l"]

@@ -13,7 +13,6 @@ import pytest
 
 import pinnace as tf
 from pinnace.deploy import onnx
-from pinnace.engine.build import plan_of
 from pinnace.engine.passes.fold import fold
 from pinnace.engine.passes.inline import inline
 from pinnace.graph.walk import ordered
@@ -213,7 +212,7 @@ def test_small_products_of_rows_are_computed_in_the_loop_that_reads_them() -> No
 
 def test_last_rows_that_are_states_are_taken_from_those() -> None:
     loaded = tf.saved_model.load(GOLDEN / "jax_last_rows" / "model")
-    plan = plan_of(loaded.signatures["serving_default"].graph)
+    plan = loaded.signatures["serving_default"].plan
     loops = [step.node for step in plan.steps if step.node.op.runs == "loop"]
     lists = [sum(value.dtype.name == "variant" for value in node.inputs) for node in loops]
     # Seven loops have no list then. The others write rows that are not last, or not a state.
