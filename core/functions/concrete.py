@@ -244,7 +244,7 @@ class ConcreteFunction(Trackable):
 
     def begun_anew(self) -> Callable[[Sequence[Any]], tuple[Array, ...]]:
         """`run` with random streams of its own."""
-        return plan_of(self.graph).begun_anew()
+        return self.plan.begun_anew()
 
     def drop_plan(self) -> None:
         """Free the plan and its machine code; the next call builds them again."""
