@@ -152,11 +152,12 @@ def _results(concrete: ConcreteFunction, name: str) -> list[tuple[str, TensorSpe
                     f"{key!r}: {value!r}"
                 )
         return [(key, _with_name(results[key], key)) for key in sorted(results)]
-    leaves = [] if results is None else structure.flatten(results)
+    leaves = list(results) if isinstance(results, (list, tuple)) else [results]
     for leaf in leaves:
         if not isinstance(leaf, (TensorSpec, CompositeSpec)):
             raise ValueError(  # noqa: TRY004 (TensorFlow raises it too)
-                f"save: signature {name!r} must give tensors, {concrete.name!r} gives {leaf!r}"
+                f"save: signature {name!r} must give a tensor, a sequence of tensors or a "
+                f"dict from names to tensors; {concrete.name!r} gives a non-Tensor value: {leaf!r}"
             )
     return [(f"output_{i}", _with_name(leaf, f"output_{i}")) for i, leaf in enumerate(leaves)]
 

@@ -155,6 +155,11 @@ def take_snapshot(
     concrete = _add_traces(found)
     chosen = signatures_of(root, signatures, named[0])
     marker = Signatures()
+    if SIGNATURES in found.children[0]:
+        raise ValueError(
+            "save: the root has an attribute 'signatures', the place of a SavedModel's signatures\n"
+            "  Try: another name for it, or del obj.signatures"
+        )
     map_number = found.children[0][SIGNATURES] = found.add(marker)
     for name, function in chosen.items():
         number = found.children[map_number][name] = found.add(function)

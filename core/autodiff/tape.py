@@ -281,6 +281,7 @@ class GradientTape:
         why = "rows are computed together where that is possible"
         ignored("GradientTape.jacobian", why, parallel_iterations=parallel_iterations)
         ignored("GradientTape.jacobian", why, True, experimental_use_pfor=experimental_use_pfor)
+        self._require_persistent(experimental_use_pfor)
         return self._jacobian(late.jacobian, target, sources, unconnected_gradients)
 
     def batch_jacobian(
@@ -309,7 +310,16 @@ class GradientTape:
         ignored(
             "GradientTape.batch_jacobian", why, True, experimental_use_pfor=experimental_use_pfor
         )
+        self._require_persistent(experimental_use_pfor)
         return self._jacobian(late.batch_jacobian, target, source, unconnected_gradients)
+
+    def _require_persistent(self, vectorised: bool) -> None:
+        # TensorFlow needs one gradient per row then, which only a persistent tape gives eagerly.
+        if not vectorised and not self._persistent and state.tracer is None:
+            raise RuntimeError(
+                "GradientTape: experimental_use_pfor=False needs a persistent tape\n"
+                "  Try: GradientTape(persistent=True)"
+            )
 
     def _jacobian(
         self, jacobian: Callable[..., Any], target: Any, sources: Any, unconnected: str

@@ -382,7 +382,7 @@ class Unbatched(Stage):
         if there == 0:
             return 0
         if there < 0 or size is None:
-            return there if there == INFINITE and size else UNKNOWN
+            return INFINITE if there == INFINITE and size != 0 else UNKNOWN
         return there * size
 
 

@@ -290,6 +290,8 @@ class Dataset(CompositeTensor):
             datasets = args[0] if len(args) == 1 else args
         elif args:
             raise TypeError("zip: datasets by position or by keyword, not both")
+        if not structure.flatten(datasets):
+            raise TypeError("zip: needs at least one dataset")
         if isinstance(datasets, list):
             raise TypeError(
                 "zip: a list of datasets is not a structure here\n  Try: zip(*datasets)"
@@ -324,7 +326,7 @@ class Dataset(CompositeTensor):
             rerandomize_each_iteration: whether each pass draws anew.
         """
         stages = [stage_of(one, "sample_from_datasets") for one in datasets]
-        draw = SeedSource(seed, rerandomize_each_iteration is not False)
+        draw = SeedSource(seed, bool(rerandomize_each_iteration))
         if isinstance(weights, Dataset):
             by_step = stage_of(weights, "sample_from_datasets")
             return Dataset(sampling.SampledBy(stages, by_step, draw, stop_on_empty_dataset))

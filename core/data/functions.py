@@ -7,6 +7,7 @@ result is a template, stages with symbolic tensors in place of the values of eac
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -85,14 +86,27 @@ class Traced(Bindable):
             tensor if isinstance(tensor, SymbolicTensor) else array_of_tensor(tensor)
             for tensor in self.concrete.captured
         )
-        effects = {node.op.effect for node in self.concrete.graph.nodes}
-        self.draws_random = "random" in effects
+        nodes = self.concrete.graph.nodes
+        self.draws_random = "random" in {node.op.effect for node in nodes}
+        self._run = self.concrete.run
+        # Functions called by the graph, in whose context they run, may draw too.
+        self._may_draw = any(node.op.wants_ctx for node in nodes)
         # Shared by the copies that `bound` makes.
         self._of_many: dict[str, tuple[ConcreteFunction, list[bool]] | None] = {}
 
     def __call__(self, leaves: Element) -> Element:
         """The leaves of the result, from those of an element."""
-        return self.concrete.run([*[leaf_array(leaf) for leaf in leaves], *self.captures])
+        return self._run([*[leaf_array(leaf) for leaf in leaves], *self.captures])
+
+    def begun(self, plans: dict[Any, Callable[..., Any]]) -> Traced:
+        """The function in a pass, whose plans are given; its random ops draw from their streams."""
+        if not self._may_draw:
+            return self
+        made = copy.copy(self)
+        made._run = plans.get(self.concrete) or plans.setdefault(
+            self.concrete, self.concrete.begun_anew()
+        )
+        return made
 
     @functools.cached_property
     def row_wise(self) -> bool:
@@ -295,6 +309,11 @@ class Direct(Bindable):
     def batched(self) -> None:
         """None: cannot be vectorised."""
 
+    def begun(self, plans: dict[Any, Callable[..., Any]]) -> Direct:
+        """The function itself: its random ops are eager ones."""
+        del plans
+        return self
+
 
 def element_function(
     function: Callable[..., Any], spec: Nest, who: str, public: Callable[[Stage], Any]
@@ -371,6 +390,18 @@ class StageMaker(Bindable):
             for tensor in self._concrete.captured
         )
         self.spec = self._template.spec
+        self._run = self._concrete.run
+        self._may_draw = any(node.op.wants_ctx for node in self._concrete.graph.nodes)
+
+    def begun(self, plans: dict[Any, Callable[..., Any]]) -> StageMaker:
+        """The function in a pass, whose plans are given; its random ops draw from their streams."""
+        if not self._may_draw:
+            return self
+        made = copy.copy(self)
+        made._run = plans.get(self._concrete) or plans.setdefault(
+            self._concrete, self._concrete.begun_anew()
+        )
+        return made
 
     def __call__(self, leaves: Element) -> Stage:
         """The dataset for one element."""
@@ -385,9 +416,7 @@ class StageMaker(Bindable):
                 values[self._variants[index]] = array
                 arrays.append(array)
         if self._symbols:
-            values.update(
-                zip(self._symbols, self._concrete.run([*arrays, *self.captures]), strict=True)
-            )
+            values.update(zip(self._symbols, self._run([*arrays, *self.captures]), strict=True))
         return self._template.bound(values)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pinnace.data.elements import (
     AUTOTUNE,
+    INFINITE,
     INT64,
     UNKNOWN,
     Element,
@@ -43,7 +44,8 @@ class FlatMapped(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements of one dataset after the other."""
-        return Chained(lambda element: self._maker(element).open(run), self._source.open(run))
+        maker = run.begun(self._maker)
+        return Chained(lambda element: maker(element).open(run.inner()), self._source.open(run))
 
 
 class Interleaved(Stage):
@@ -86,9 +88,10 @@ class Interleaved(Stage):
     def elements(self, run: Run) -> Iterator[Any]:
         """The elements, round robin."""
         cycle, block = int(self._cycle), int(self._block)
+        maker = run.begun(self._maker)
 
         def opened(element: Element) -> Guarded:
-            made = self._maker(element).open(run)
+            made = maker(element).open(run.inner())
             return Guarded(made if self._parallel is None else Ahead(made, max(_READY, block)))
 
         made = Guarded(map(opened, self._source.open(run)))
@@ -113,6 +116,11 @@ class Interleaved(Stage):
                         break
                 kept.append(current if taken == block else None)
             slots = kept
+
+    def cardinality(self) -> int:
+        """Unknown; as TensorFlow says, infinite if the source is and the calls are parallel."""
+        endless = self._parallel is not None and self._source.cardinality() == INFINITE
+        return INFINITE if endless else UNKNOWN
 
 
 class Chosen(Stage):
@@ -152,8 +160,9 @@ class Chosen(Stage):
         return index
 
     def cardinality(self) -> int:
-        """Unknown: it depends on the choices."""
-        return UNKNOWN
+        """Unknown: it depends on the choices; infinite, as TensorFlow says, if a dataset is."""
+        endless = any(source.cardinality() == INFINITE for source in self._sources)
+        return INFINITE if endless else UNKNOWN
 
 
 def common_spec(sources: Sequence[Stage], who: str) -> Any:

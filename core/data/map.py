@@ -105,13 +105,14 @@ class Mapped(Stage):
         source = self._source.open(run)
         # A source of single elements may block on each: it is not read ahead.
         known = isinstance(self._source, Batched) and not isinstance(source, Stacked)
-        if known and self._function.row_wise:
-            return CoalescedBatches(source, self._function)
+        function = run.begun(self._function)
+        if known and function.row_wise:
+            return CoalescedBatches(source, function)
         count = worker_count(self._parallel)
         # Calls that draw random numbers stay in order, since the numbers follow from the seed.
-        if count > 1 and not self._function.draws_random:
-            return InParallelIfSlow(source, self._function, count, self._in_order)
-        return map(self._function, source)
+        if count > 1 and not function.draws_random:
+            return InParallelIfSlow(source, function, count, self._in_order)
+        return map(function, source)
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
         """One call per block, if the function is vectorised."""
@@ -157,7 +158,7 @@ class Filtered(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements for which the predicate holds."""
-        predicate = self._predicate
+        predicate = run.begun(self._predicate)
         return filter(lambda element: predicate(element)[0], self._source.open(run))
 
     def blocks(self, run: Run) -> Iterator[Columns] | None:
@@ -205,7 +206,7 @@ class TakenWhile(Stage):
 
     def elements(self, run: Run) -> Iterator[Element]:
         """The elements before the first for which the predicate fails."""
-        predicate = self._predicate
+        predicate = run.begun(self._predicate)
         return itertools.takewhile(lambda element: predicate(element)[0], self._source.open(run))
 
 
@@ -297,11 +298,13 @@ class Scanned(Stage):
     def elements(self, run: Run) -> Iterator[Element]:
         """The outputs."""
         state: Sequence[Any] = self._step.initial
+        step, count = run.begun(self._step.traced), self._step.count
 
         def output(element: Element) -> Element:
             nonlocal state
-            state, found = self._step(state, element)
-            return found
+            results = step((*state, *element))
+            state = results[:count]
+            return results[count:]
 
         return map(output, self._source.open(run))
 

@@ -137,13 +137,14 @@ class Reduced(Stage):
     def elements(self, run: Run) -> Iterator[Any]:
         """The reduced value of each key, computed after reading the whole source."""
         states: dict[int, Element] = {}
+        key_of, begin, step = map(run.begun, (self._key, self._begin, self._step))
 
         def reduce(element: Element) -> None:
-            key = int(self._key(element)[0])
+            key = int(key_of(element)[0])
             state = states.get(key)
             if state is None:
-                state = self._begin((np.int64(key),))
-            states[key] = self._step((*state, *element))
+                state = begin((np.int64(key),))
+            states[key] = step((*state, *element))
 
         yield from filter(None, Guarded(map(reduce, self._source.open(run))))
-        yield from Guarded(map(self._finish, (states[key] for key in sorted(states))))
+        yield from Guarded(map(run.begun(self._finish), (states[key] for key in sorted(states))))

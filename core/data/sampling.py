@@ -60,9 +60,9 @@ class Sampled(Stage):
     def cardinality(self) -> int:
         """The sum of cardinalities, or unknown if it depends on the draws."""
         sizes = [source.cardinality() for source in self._sources]
-        if self._stop or UNKNOWN in sizes:
-            return UNKNOWN
-        return INFINITE if INFINITE in sizes else sum(sizes)
+        if INFINITE in sizes:  # TensorFlow says so even of datasets of which the first end counts
+            return INFINITE
+        return UNKNOWN if self._stop or UNKNOWN in sizes else sum(sizes)
 
 
 class SampledBy(Stage):
@@ -163,9 +163,10 @@ class Resampled(Stage):
         generator = np.random.default_rng(run.seed(self._seeds))
         seen = np.ones(len(self._target)) if self._initial is None else self._initial
         chances = self._chances(seen)
+        class_of = run.begun(self._class_of)
 
         def classed(element: Element) -> Element:
-            (found,) = self._class_of(element)
+            (found,) = class_of(element)
             number = int(found)
             if not 0 <= number < len(seen):
                 raise InvalidArgumentError(

@@ -16,12 +16,13 @@ import copy
 import itertools
 import secrets
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from pinnace.data.elements import UNKNOWN, Columns, Element, Nest, leaves_of, rows_of
 from pinnace.data.failures import Chained
+from pinnace.framework.context import state
 from pinnace.framework.tensor import Array, SymbolicTensor
 from pinnace.ops.random import seeds
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # Row indices: a range if they are consecutive, so that a block is a view.
 Indices: TypeAlias = "range | Array"
+# What has `begun`.
+F = TypeVar("F")
 _BLOCK = 256
 _BLOCK_BYTES = 1 << 20
 
@@ -48,6 +51,8 @@ class SeedSource:
         self._passes = itertools.count()
         self._lock = threading.Lock()
         self._fixed = secrets.randbits(63)
+        # Made by a function: each dataset that a pass over another makes begins with the seed.
+        self.begins_anew = state.tracer is not None and any(self._pair)
 
     def next_pass(self) -> int:
         """The seed of the next pass."""
@@ -56,6 +61,10 @@ class SeedSource:
         with self._lock:
             number = next(self._passes) if self._anew else 0
         return _derived([*self._pair, number])
+
+    def first_pass(self) -> int:
+        """The seed of the first pass, if the user gave one."""
+        return _derived([*self._pair, 0])
 
     def again(self, base: int, times: int) -> int:
         """The seed with which `repeat` restarts this stage within a pass."""
@@ -75,7 +84,7 @@ class Run:
         bases: the seeds of an earlier pass, to repeat it.
     """
 
-    __slots__ = ("_bases", "_lock", "_opened", "_sources")
+    __slots__ = ("_bases", "_lock", "_opened", "_outer", "_plans", "_sources")
 
     def __init__(self, stage: Stage | None = None, bases: Sequence[int] | None = None) -> None:
         self._sources = [] if stage is None else stage.seed_sources()
@@ -83,15 +92,38 @@ class Run:
             bases = [source.next_pass() for source in self._sources]
         self._bases = {id(s): base for s, base in zip(self._sources, bases, strict=True)}
         self._opened: dict[int, int] = {}
+        # Traced functions that draw -> their plans, with the streams of this pass.
+        self._plans: dict[Any, Callable[..., Any]] = {}
+        self._outer: Run | None = None
         self._lock = threading.Lock()
+
+    def inner(self) -> Run:
+        """The run of a dataset that a function made: its seeds begin with it."""
+        made = Run()
+        made._outer = self._outer or self
+        return made
+
+    def begun(self, function: F) -> F:
+        """A function for this pass: its random ops start their streams when the pass begins.
+
+        Source:
+            TensorFlow makes the kernels of a dataset's functions anew for each iterator, so that
+            a seed gives every pass the same numbers; `repeat` goes on within one.
+        """
+        root = self._outer or self
+        with root._lock:
+            return function.begun(root._plans)  # type: ignore[attr-defined,no-any-return]
 
     def seed(self, source: SeedSource) -> int:
         """The seed for a stage that starts now."""
+        if self._outer is not None and not source.begins_anew:
+            return self._outer.seed(source)
         with self._lock:
             base = self._bases.get(id(source))
             if base is None:
                 self._sources.append(source)
-                base = self._bases[id(source)] = source.next_pass()
+                fresh = source.next_pass if self._outer is None else source.first_pass
+                base = self._bases[id(source)] = fresh()
             times = self._opened.get(id(source), 0)
             self._opened[id(source)] = times + 1
         return base if not times else source.again(base, times)

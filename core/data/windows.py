@@ -124,7 +124,9 @@ class Grouped(Stage):
         return key, size, element
 
     def _made(self, key: int, group: Stage, run: Run) -> Iterable[Any]:
-        return Guarded(Chained(lambda one: self._make(np.int64(key), one).open(run), [group]))
+        return Guarded(
+            Chained(lambda one: self._make(np.int64(key), one).open(run.inner()), [group])
+        )
 
     def cardinality(self) -> int:
         """Infinite if the source is, else unknown: the number of groups depends on the keys."""

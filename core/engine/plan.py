@@ -62,11 +62,7 @@ class Plan:
         """
         stop = state.stop
         if context is None and (self.needs_context or stop is not None):
-            context = RunContext()
-            context.streams = self.streams
-            context.lock = self._stream_lock
-            if stop is not None:
-                stop.watch(context)
+            context = self._context(self.streams, self._stream_lock)
         buffers = self._lease(arrays)
         mode = denormals.begin()
         silence = float_warnings.begin()
@@ -92,6 +88,20 @@ class Plan:
             if buffers is not None:
                 self.tiers.give_back(buffers)
         return results
+
+    def _context(self, streams: dict[object, Any], lock: threading.Lock) -> RunContext:
+        context = RunContext()
+        context.streams = streams
+        context.lock = lock
+        if state.stop is not None:
+            state.stop.watch(context)
+        return context
+
+    def begun_anew(self) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """The plan with random streams of its own, as a graph has that was just made."""
+        streams: dict[object, Any] = {}
+        lock = threading.Lock()
+        return lambda arrays: self(arrays, self._context(streams, lock))
 
     def _lease(self, arrays: Sequence[Array]) -> Leased | None:
         try:

@@ -245,7 +245,7 @@ def _cast_array(array: Array, dtype: DType, value: object, *, exact: bool = Fals
     if array.dtype.kind in "SUO":
         raise TypeError(f"cannot convert strings to a tensor of {dtype.name}: {_excerpt(value)}")
     allowed = (
-        dtype.is_numeric
+        (dtype.is_numeric or (dtype.is_quantized and source in "iu"))
         and (source != "b" or not _holds_numpy(value))
         and (source in "iub" or not dtype.is_integer)
         and (source != "c" or dtype.is_complex)

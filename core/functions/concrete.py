@@ -242,6 +242,10 @@ class ConcreteFunction(Trackable):
         }
         return bound(self.graph, known) if known else self.graph
 
+    def begun_anew(self) -> Callable[[Sequence[Any]], tuple[Array, ...]]:
+        """`run` with random streams of its own."""
+        return self.plan.begun_anew()
+
     def drop_plan(self) -> None:
         """Free the plan and its machine code; the next call builds them again."""
         self._plan = None
@@ -384,7 +388,7 @@ class ConcreteFunction(Trackable):
                 for leaf, spec in zip(leaves, specs, strict=True)
                 if isinstance(spec, TensorSpec)
             ]
-        elif kwargs:
+        elif kwargs or len(leaves) > len(tensor_specs):
             leaves = self._merged(args, kwargs)
         if len(leaves) != len(tensor_specs):
             raise TypeError(
@@ -398,7 +402,7 @@ class ConcreteFunction(Trackable):
 
     def _merged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Positional leaves, then keyword arguments by the names of their specs."""
-        found = [leaf for leaf in structure.flatten(args) if leaf is not None]
+        found = self._positional(args)
         named = self._named_specs()
         kwargs = self._spread(kwargs)
         unknown = sorted(set(kwargs) - {name for name, _ in named})
@@ -417,13 +421,38 @@ class ConcreteFunction(Trackable):
             found.append(value)
         return [part for leaf in found for part in components_of(leaf)]
 
+    def _positional(self, args: tuple[Any, ...]) -> list[Any]:
+        """The positional leaves that are no Python values: these are in the graph already."""
+        given = self.structured_input_signature[0][: len(args)]
+        try:
+            structure.assert_same_structure(given, args)
+        except (TypeError, ValueError):  # tensors alone, in any form
+            return [leaf for leaf in structure.flatten(args) if leaf is not None]
+        return self._tensors_of(given, args)
+
+    def _tensors_of(self, argument: Any, value: Any) -> list[Any]:
+        """The leaves of an argument's value that the trace takes; the others must be its own."""
+        found = []
+        pairs = zip(structure.flatten(argument), structure.flatten(value), strict=True)
+        for wanted, leaf in pairs:
+            if isinstance(wanted, (TensorSpec, CompositeSpec)):
+                found.append(leaf)
+            elif type(wanted) is not type(leaf) or wanted != leaf:
+                raise TypeError(f"{self.name}: was traced with {wanted!r}, got {leaf!r}")
+        return found
+
     def _spread(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The keyword arguments with a keyword per leaf in the place of structures."""
+        """The keyword arguments with a keyword per leaf in the place of structures.
+
+        Python values, with which the function was traced, are left out.
+        """
         found = dict(kwargs)
         for name, argument, leaves in self._named_arguments():
-            if structure.is_nested(argument) and structure.is_nested(kwargs.get(name)):
+            if name not in kwargs or (leaves and not structure.is_nested(kwargs[name])):
+                continue
+            if structure.is_nested(argument) or not leaves:
                 structure.assert_same_structure(argument, kwargs[name])
-                values = structure.flatten(found.pop(name))
+                values = self._tensors_of(argument, found.pop(name))
                 known = [keyword for keyword, _ in leaves if keyword is not None]
                 found.update(zip(known, values, strict=True))
         return found

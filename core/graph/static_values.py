@@ -51,7 +51,7 @@ def make_tensor_proto(
     Args:
         values: a NumPy array, an eager tensor, a number, a string or a nested list.
         dtype: the element type; what the values are by default, float32 for Python floats.
-        shape: the shape to give them; the last value fills what is left.
+        shape: the shape to give them; the last value, or zero if there is none, fills what is left.
         verify_shape: whether the values must have that shape already.
         allow_broadcast: whether only values that broadcast to the shape are taken.
 
@@ -85,12 +85,14 @@ def _shaped(array: Array, wanted: tuple[int, ...], verify: bool, broadcast: bool
     count = int(np.prod(wanted))
     if broadcast or array.size == 1:
         return np.array(np.broadcast_to(array, wanted))
-    if 0 < array.size < count:  # the last value stands for the remainder
-        array = np.concatenate([array.ravel(), np.repeat(array.ravel()[-1:], count - array.size)])
-    if array.size != count:
+    if array.size > count:
         raise ValueError(
             f"make_tensor_proto: shape {list(wanted)} holds {count} values, got {array.size}"
         )
+    # The last value stands for the remainder; of no values, zero or the empty string.
+    last = array.ravel()[-1:] if array.size else np.array([b"" if array.dtype == object else 0])
+    rest = np.repeat(last.astype(array.dtype), count - array.size)
+    array = np.concatenate([array.ravel(), rest])
     return array.reshape(wanted)
 
 

@@ -20,10 +20,10 @@ from pinnace.framework.dtypes import DType
 from pinnace.framework.errors import InvalidArgumentError
 from pinnace.framework.shapes import Shape
 from pinnace.framework.specs import TensorSpec, TypeSpec
-from pinnace.framework.tensor import wrap
+from pinnace.framework.tensor import Array, Tensor, wrap
 from pinnace.graph.codec.dtypes import decode_dtype
 from pinnace.graph.codec.shapes import decode_shape, encode_shape
-from pinnace.graph.codec.tensors import decode_tensor
+from pinnace.graph.codec.tensors import decode_tensor, encode_tensor
 from pinnace.proto.struct_pb2 import StructuredValue, TensorSpecProto, TypeSpecProto
 
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -95,7 +95,7 @@ def encodable(value: Any) -> bool:
 
 
 def encode_structure(value: Any) -> StructuredValue:
-    """Encode a nested value; the leaves are None, numbers, strings, shapes, dtypes and specs.
+    """Encode a nested value of None, numbers, strings, tensors, arrays, shapes, dtypes and specs.
 
     Raises:
         NotEncodable: the value contains anything else.
@@ -110,22 +110,38 @@ def _fill(message: StructuredValue, value: Any) -> None:
         message.none_value.SetInParent()
     elif isinstance(value, (bool, int, float, str)):
         _fill_scalar(message, value)
-    elif isinstance(value, TensorSpec):
-        message.tensor_spec_value.CopyFrom(encode_spec(value))
-    elif isinstance(value, CompositeSpec):
-        message.type_spec_value.CopyFrom(encode_composite(value))
-    elif isinstance(value, OpaqueSpec):
-        message.type_spec_value.CopyFrom(value.message)
+    elif isinstance(value, (TensorSpec, CompositeSpec, OpaqueSpec)):
+        _fill_spec(message, value)
     elif isinstance(value, Shape):
         message.tensor_shape_value.CopyFrom(encode_shape(value))
     elif isinstance(value, DType):
         message.tensor_dtype_value = value.enum  # type: ignore[assignment]  # the stubs want the enum's own int
+    elif isinstance(value, (Tensor, np.ndarray)):
+        _fill_tensor(message, value)
     elif isinstance(value, Mapping):
         _fill_mapping(message, value)
     elif isinstance(value, (list, tuple)):
         _fill_sequence(message, value)
     else:
         raise NotEncodable(f"{type(value).__name__} {value!r:.100}")
+
+
+def _fill_spec(message: StructuredValue, value: TensorSpec | CompositeSpec | OpaqueSpec) -> None:
+    if isinstance(value, TensorSpec):
+        message.tensor_spec_value.CopyFrom(encode_spec(value))
+    elif isinstance(value, OpaqueSpec):
+        message.type_spec_value.CopyFrom(value.message)
+    else:
+        message.type_spec_value.CopyFrom(encode_composite(value))
+
+
+def _fill_tensor(message: StructuredValue, value: Tensor | Array) -> None:
+    if isinstance(value, np.ndarray):
+        message.numpy_value.CopyFrom(encode_tensor(value))
+    elif type(value) is Tensor:
+        message.tensor_value.CopyFrom(encode_tensor(value._array, value.dtype))
+    else:
+        raise NotEncodable(f"a tensor without a stored value: {value!r:.100}")
 
 
 def _fill_scalar(message: StructuredValue, value: bool | float | str) -> None:

@@ -126,34 +126,33 @@ def switch_case(
     """The result of branch function number `branch_index`.
 
     Args:
-        branch_index: an int32 scalar.
+        branch_index: an int32 scalar, a Tensor.
         branch_fns: functions without arguments: a list, or a dict or list of pairs from 0, 1, … to
             them.
         default: for an index out of range; the last function (of the highest number) if None.
         name: name of the node while tracing.
 
     Raises:
-        TypeError: the numbers are not integers, or something is no function.
-        ValueError: no functions, or a number is given twice.
+        TypeError: the index is no integer tensor, the numbers are not integers, or something is no
+            function.
+        ValueError: no functions, or a number is left out or given twice.
 
     Source:
         TensorFlow op `Case` (functional_ops.cc).
     """
-    functions, numbers = _numbered(branch_fns)
-    functions = [branches.user_function(function) for function in functions]
-    default = branches.user_function(default)
-    last = default if default is not None else functions[-1]
+    if not isinstance(branch_index, Tensor) or not branch_index.dtype.is_integer:
+        raise TypeError(
+            f"switch_case: branch_index must be a Tensor of int32, got {branch_index!r}\n"
+            "  Try: constant(branch_index, int32)"
+        )
+    table = [branches.user_function(function) for function in _numbered(branch_fns)]
+    if default is not None:
+        table.append(branches.user_function(default))
     if not is_symbolic(branch_index):
         chosen = int(branch_index)
-        return functions[numbers.index(chosen)]() if chosen in numbers else last()
-    index = convert_to_tensor(branch_index)
-    if index.dtype is not dtypes.int32:
-        raise TypeError(f"switch_case: branch_index must be int32, got {index.dtype.name}")
-    table = [last] * (max(numbers) + 1)
-    for number, function in zip(numbers, functions, strict=True):
-        table[number] = function
-    if default is not None:
-        table.append(default)
+        return table[chosen if 0 <= chosen < len(table) else -1]()
+    if branch_index.dtype is not dtypes.int32:
+        raise TypeError(f"switch_case: branch_index must be int32, got {branch_index.dtype.name}")
     labels = [f"branch {number}" for number in range(len(table))]
     label = name or "switch_case"
     traced = [
@@ -161,11 +160,11 @@ def switch_case(
         for number, function in enumerate(table)
     ]
     results = _same_results(traced, label, labels)
-    outputs = recorded.add_node(nodes.case_node(index, traced), label)
+    outputs = recorded.add_node(nodes.case_node(branch_index, traced), label)
     return _packed(results, outputs)
 
 
-def _numbered(branch_fns: Any) -> tuple[list[Callable[[], Any]], list[int]]:
+def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
     if isinstance(branch_fns, dict):
         pairs = list(branch_fns.items())
     else:
@@ -174,17 +173,19 @@ def _numbered(branch_fns: Any) -> tuple[list[Callable[[], Any]], list[int]]:
             pairs = list(enumerate(pairs))
     if not pairs:
         raise ValueError("switch_case: branch_fns must hold at least one function")
-    pairs.sort(key=lambda pair: pair[0])
     for number, function in pairs:
-        if not isinstance(number, int) or number < 0 or not callable(function):
+        if not isinstance(number, int) or not callable(function):
             raise TypeError(
                 f"switch_case: branch_fns must map 0, 1, … to functions, got {number!r}: "
                 f"{function!r}"
             )
+    pairs.sort(key=lambda pair: pair[0])
     numbers = [number for number, _ in pairs]
-    if len(set(numbers)) != len(numbers):
-        raise ValueError(f"switch_case: each number may have one function, got {numbers}")
-    return [function for _, function in pairs], numbers
+    if numbers != list(range(len(pairs))):
+        raise ValueError(
+            f"switch_case: the numbers of branch_fns must be 0 to {len(pairs) - 1}, got {numbers}"
+        )
+    return [function for _, function in pairs]
 
 
 def case(

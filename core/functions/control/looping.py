@@ -48,7 +48,7 @@ def while_loop(
         name: name of the node while tracing.
 
     Returns:
-        The structure of `loop_vars`.
+        The structure of `loop_vars`; eagerly a list or tuple, as `body` gave it.
 
     Raises:
         TypeError: `cond` or `body` is no function.
@@ -80,12 +80,16 @@ def _run(cond: Any, body: Any, loop_vars: Any, maximum: Any) -> Any:
     """The loop in Python, over the values as they are: numbers and arrays stay what they are."""
     iterations = 0
     limit = None if maximum is None else int(maximum)
-    values = loop_vars
+    values = found = loop_vars
     while (limit is None or iterations < limit) and bool(cond(*nodes.arguments(values))):
-        values = nodes.wrapped(body(*nodes.arguments(values)), loop_vars)
+        found = body(*nodes.arguments(values))
+        values = nodes.wrapped(found, loop_vars)
         nodes.check_structure(loop_vars, values)
         iterations += 1
-    return structure.map_structure(nodes.convert_leaf, values)
+    values = structure.map_structure(nodes.convert_leaf, values)
+    # TensorFlow gives what the body gave, a list or a tuple; a graph keeps the form of loop_vars.
+    plain = (list, tuple)
+    return type(found)(values) if type(found) in plain and type(values) in plain else values
 
 
 def _invariants(loop_vars: Any, given: Any) -> list[Shape | None]:

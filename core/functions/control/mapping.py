@@ -124,20 +124,41 @@ def map_fn(
         swap_memory: accepted for TensorFlow's sake.
         infer_shape: whether all results have one shape.
         name: name of the node while tracing.
-        fn_output_signature: dtypes or specs in the structure that `fn` gives; where None, found
-            out, or that of the rows of `elems` if any of these is ragged or sparse. The rows of a
-            `RaggedTensorSpec` may differ in length.
+        fn_output_signature: dtypes or specs in the structure that `fn` gives; None is the
+            structure and dtypes of `elems`. The rows of a `RaggedTensorSpec` may differ in length.
 
     Returns:
         [n, ...] tensors in the structure that `fn` gives; ragged or sparse where the signature is.
+
+    Raises:
+        ValueError: the results of `fn` do not have the structure, dtypes or shapes of the
+            signature.
     """
     ignored("map_fn", _TURNS, True, back_prop=back_prop)
     ignored("map_fn", _TURNS, False, swap_memory=swap_memory)
-    fn = branches.user_function(fn)
-    rows = _Rows(elems, "map_fn")
     signature = fn_output_signature if fn_output_signature is not None else dtype
-    if signature is None and rows.has_composites:
-        signature = structure.pack_sequence_as(elems, rows.row_specs)
+    rows = _Rows(elems, "map_fn")
+    if signature is None:
+        kinds = [one.dtype if isinstance(one, TensorSpec) else one for one in rows.row_specs]
+        signature = structure.pack_sequence_as(elems, kinds)
+    return _mapped(
+        branches.user_function(fn), rows, signature, parallel_iterations, infer_shape, name
+    )
+
+
+def map_rows(fn: Callable[[Any], Any], elems: Any) -> Any:
+    """`map_fn` with the structure and dtypes of the results found out by a trial."""
+    return _mapped(branches.user_function(fn), _Rows(elems, "map_fn"), None)
+
+
+def _mapped(
+    fn: Callable[[Any], Any],
+    rows: _Rows,
+    signature: Any,
+    parallel_iterations: int | None = None,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
     if state.tracer is None:
         results = [fn(rows.at(index)) for index in range(int(rows.count()))]
         if results:
@@ -213,12 +234,24 @@ def _stacked(results: Sequence[Any], signature: Any) -> Any:
             rows = zip(*[_parts_of(one, specs, how) for one in results], strict=True)
             return _batches(specs, how, [joining.stack(list(column)) for column in rows])
         wanted = [spec.dtype for spec in structure.flatten(specs)]
+        for one in results:
+            _require_shapes(one, specs)
     columns = zip(*[structure.flatten(one) for one in results], strict=True)
     stacked = [
         joining.stack([convert_to_tensor(x, kind) for x in column])
         for column, kind in zip(columns, wanted, strict=True)
     ]
     return structure.pack_sequence_as(first, stacked)
+
+
+def _require_shapes(row: Any, specs: Any) -> None:
+    """Refuse a row with another shape than the signature has."""
+    for value, spec in zip(structure.flatten(row), structure.flatten(specs), strict=True):
+        shape = convert_to_tensor(value).shape
+        if not spec.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"map_fn: fn must give {spec.text}, as the signature has it, got shape {shape.text}"
+            )
 
 
 def _nothing(spec: TensorSpec) -> Tensor:
@@ -285,7 +318,7 @@ def vectorized_map(
             import logging
 
             logging.getLogger("pinnace").warning("vectorized_map goes row by row: %s", error)
-    return map_fn(fn, _as_long(elems))
+    return map_rows(fn, _as_long(elems))
 
 
 def _as_long(elems: Any) -> Any:

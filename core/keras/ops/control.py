@@ -119,7 +119,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     Returns:
         The function's results, each tensor [n, ...].
     """
-    return mapping.map_fn(f, structure.map_structure(convert_to_tensor, xs))
+    return mapping.map_rows(f, structure.map_structure(convert_to_tensor, xs))
 
 
 @operation("core", "VectorizedMap", "function")

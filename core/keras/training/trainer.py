@@ -127,6 +127,7 @@ class Trainer(LayerPart):
                 )
                 tested = self._owner._model_evaluator.test_over(test_batches, quiet)
                 logs.update({f"val_{name}": value for name, value in tested.items()})
+                logs = dict(sorted(logs.items()))
             hooks.on_epoch_end(epoch, logs)
             batches.end_epoch()
             self._agree_to_stop()

@@ -43,10 +43,9 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     """`x` as another dtype; `x` itself if it has the dtype already.
 
     Args:
-        x: [...], a number type or bool.
+        x: [...], a number type, a quantised one or bool.
         dtype: the dtype of the result. Real numbers become integers towards zero, complex numbers
-            lose their
-            imaginary part, and whatever is not zero is True.
+            lose their imaginary part, and whatever is not zero is True.
         name: name of the node while tracing.
 
     Returns:
@@ -59,9 +58,9 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     if type(x) is Tensor and state.tracer is None:
         array = x._array
         target = kind.numpy
-        if array.dtype is target and target is not _OBJECT:
+        if array.dtype is target and kind not in _OPAQUE:
             return x
-        if array.dtype in _PLAIN and target in _PLAIN:
+        if array.dtype in _PLAIN and kind in _PLAIN_KINDS:
             try:
                 out = converted(array, target)
             except (RuntimeWarning, FloatingPointError):  # where warnings are errors
@@ -74,12 +73,13 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     return execute_one(CAST, tensor, DstT=kind, name=name)
 
 
-_CASTABLE = ANY_VALUE - {dtypes.string} - dtypes.QUANTIZED
-_PLAIN = dtypes.numpy_dtypes(NUMBERS - COMPLEX | {dtypes.bool})
+_CASTABLE = ANY_VALUE - {dtypes.string}
+_PLAIN_KINDS = NUMBERS - COMPLEX | {dtypes.bool}
+_PLAIN = dtypes.numpy_dtypes(_PLAIN_KINDS)
+# NumPy's dtype does not tell these: a quantised number is cast like the integer that holds it.
+_OPAQUE = frozenset({dtypes.resource, dtypes.variant, dtypes.string}) | dtypes.QUANTIZED
 # TensorFlow passes gradients through casts among these only.
 _DIFFERENTIABLE = FLOATS | COMPLEX
-
-_OBJECT = np.dtype(object)
 
 
 def _cast_kernel(x: Array, *, DstT: DType, Truncate: bool) -> Array:  # noqa: N803 (TensorFlow's names)

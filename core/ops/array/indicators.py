@@ -39,14 +39,14 @@ def one_hot(
     Args:
         indices: [...], uint8, int8, int32 or int64; one out of range names no place.
         depth: the size of the new axis, a scalar.
-        on_value: a scalar; None is 1 (True for bool).
-        off_value: a scalar; None is 0 (False for bool).
+        on_value: a scalar; None is 1.
+        off_value: a scalar; None is 0.
         axis: position of the new axis in the result; None is -1, the end.
         dtype: dtype of the result; if None, that of the given values, else float32.
         name: name of the node while tracing.
 
     Raises:
-        TypeError: `on_value`, `off_value` and `dtype` do not agree.
+        TypeError: `on_value`, `off_value` and `dtype` do not agree; or one of bool is missing.
         InvalidArgumentError: depth is negative.
     """
     # TensorFlow: a number is converted to `dtype`, not to the dtype of the other value.
@@ -62,14 +62,11 @@ def one_hot(
             )
         kind = mine
     kind = dtypes.float32 if kind is None else kind
-    on = convert_to_tensor(_unit(1, kind) if on_value is None else on_value, kind)
-    off = convert_to_tensor(_unit(0, kind) if off_value is None else off_value, kind)
+    # TensorFlow: of other types than numbers, bool among them, both values must be given.
+    on = convert_to_tensor(1 if on_value is None else on_value, kind)
+    off = convert_to_tensor(0 if off_value is None else off_value, kind)
     place = -1 if axis is None else int(axis)
     return execute_one(ONE_HOT, indices, depth, on, off, axis=place, name=name)
-
-
-def _unit(value: int, dtype: dtypes.DType) -> Any:
-    return bool(value) if dtype.is_bool else value
 
 
 def _one_hot_kernel(

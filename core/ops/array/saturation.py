@@ -26,8 +26,13 @@ def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Ten
 
     Returns:
         [...], `dtype`.
+
+    Raises:
+        TypeError: `dtype` is quantised: its range is not known here.
     """
     kind = dtypes.as_dtype(dtype)
+    if kind.is_quantized:
+        raise TypeError(f"saturate_cast: dtype must be a number type, got {kind.name}")
     x = convert_to_tensor(value)
     if kind.is_complex:
         part = dtypes.float32 if kind is dtypes.complex64 else dtypes.float64

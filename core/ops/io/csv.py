@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import operator
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,14 +107,20 @@ def _plain_columns(
     """The fields of lines that a delimiter splits and nothing else; None if there is more to it."""
     special = b'\r\n\0"' if quoted else b"\r\n\0"
     mark = delimiter.encode("ascii", "replace")
-    if not lines or len(mark) != 1 or not delimiter.isascii() or mark in b'\r\n\0"':
+    if (
+        not all(lines)
+        or not lines
+        or len(mark) != 1
+        or not delimiter.isascii()
+        or mark in b'\r\n\0"'
+    ):
         return None
     text = joined(mark, lines)
     widths = {count + 1 for count in set(map(operator.methodcaller("count", mark), lines))}
     if len(widths) > 1 or len(text.translate(None, special)) < len(text):
         return None
     width = widths.pop()
-    if (chosen and chosen[-1] >= width) or max(map(len, lines)) > csv.field_size_limit():
+    if chosen and chosen[-1] >= width:
         return None
     fields = text.decode("latin-1").split(delimiter)
     return [fields[index::width] for index in chosen or range(width)]
@@ -126,7 +132,7 @@ def _columns(
     """The fields of any lines, column by column."""
     rows = []
     for number, line in enumerate([line.decode("latin-1") for line in lines]):
-        row = _fields(line, number, delimiter, quoted)
+        row = _fields(line, number, delimiter, quoted, chosen[-1] if chosen else None)
         if chosen:
             if chosen[-1] >= len(row):
                 raise InvalidArgumentError(
@@ -142,24 +148,49 @@ def _columns(
     return [[row[index] for row in rows] for index in range(wanted)]
 
 
+_QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
+
+
 def _text(value: Any) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
-def _fields(line: str, number: int, delimiter: str, quoted: bool) -> list[str]:
-    line = line.rstrip("\r\n") if not quoted else line
-    reader = csv.reader(
-        [line],
-        delimiter=delimiter,
-        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-        strict=quoted,
-    )
-    try:
-        return next(reader, [""]) or [""]
-    except csv.Error as error:
-        raise InvalidArgumentError(
-            f"DecodeCSV: record {number} is not CSV: {error}: {line!r}"
-        ) from None
+def _fields(line: str, number: int, delimiter: str, quoted: bool, last: int | None) -> list[str]:
+    """The fields of one line, up to that of index `last`.
+
+    TensorFlow skips line breaks before a field and refuses them elsewhere, unless in quotes. An
+    empty line has no fields.
+    """
+    fields: list[str] = []
+    at = 0
+    while at < len(line):
+        if line[at] in "\r\n":
+            at += 1
+            continue
+        if quoted and line[at] == '"':
+            found = _QUOTED.match(line, at)
+            at = len(line) if found is None else found.end()
+            if found is None or line[at : at + 1] not in ("", delimiter):
+                raise InvalidArgumentError(
+                    f"DecodeCSV: record {number} is not CSV: a field in quotes must end with a "
+                    f"quote and the delimiter, quotes inside are doubled: {line!r}"
+                )
+            fields.append(found.group(1).replace('""', '"'))
+        else:
+            begin = at
+            at = line.find(delimiter, begin)
+            at = len(line) if at < 0 else at
+            field = line[begin:at]
+            if "\r" in field or "\n" in field or (quoted and '"' in field):
+                raise InvalidArgumentError(
+                    f"DecodeCSV: record {number} is not CSV: a field without quotes must hold "
+                    f"neither quotes nor line breaks: {line!r}"
+                )
+            fields.append(field)
+        if len(fields) - 1 == last:
+            return fields
+        at += 1
+    return [*fields, ""] if line.endswith(delimiter) else fields
 
 
 def column_of(

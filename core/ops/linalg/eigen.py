@@ -105,7 +105,7 @@ def eigh_tridiagonal(
     return values if vectors is None else (values, vectors)
 
 
-def _complex_of(x: Tensor) -> Any:
+def _complex_of(x: Any) -> Any:
     return complex64 if x.dtype in {float32, complex64} else complex128
 
 
@@ -130,7 +130,9 @@ def _complex_safe(function: Any) -> Any:
 
 def _infer_eig(call: InferCall) -> tuple[Shape, Shape]:
     shape = square_shape(call)
-    wanted = call.attrs["compute_v"]
+    wanted, dtype = call.attrs["compute_v"], call.attrs["Tout"]
+    if dtype is not _complex_of(call.spec(0)):
+        call.fail(f"Tout must be the complex type of the input's precision, got {dtype.name}")
     if shape.rank is None:
         return Shape(None), Shape(None) if wanted else Shape([0])
     return shape[:-1], shape if wanted else Shape([0])

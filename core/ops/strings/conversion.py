@@ -181,7 +181,8 @@ _LONG = 4000  # digits; none of these types has more than 19
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]+)[ \t\n\v\f\r]*")
 _FLOAT = re.compile(
     rb"[ \t\n\v\f\r]*"
-    rb"([+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan))"
+    rb"([+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan"
+    rb"|(0x(?:[0-9a-f]+(?:\.[0-9a-f]*)?|\.[0-9a-f]+)(?:p[+-]?[0-9]+)?)))"
     rb"[ \t\n\v\f\r]*",
     re.IGNORECASE,
 )
@@ -197,6 +198,8 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
             # Python refuses longer numbers, even if the excess is leading zeros.
             text = text[: text[:1] in b"+-"] + text.lstrip(b"+-").lstrip(b"0")[:_LONG]
             text = text if text[-1:].isdigit() else b"0"
+        if found is not None and out_type.is_floating and found.group(2):
+            return _hexadecimal(found.group(1).decode())
         value: Any = None if text is None else convert(text)
         if value is None or (out_type.is_integer and not out_type.min <= value <= out_type.max):
             raise InvalidArgumentError(
@@ -213,6 +216,13 @@ def _to_number_kernel(string_tensor: Array, *, out_type: DType) -> Array:
         except (ValueError, OverflowError):
             pass  # the loop below finds the string to name, or a number of many digits
     return map_numbers(number, string_tensor, out_type.numpy)
+
+
+def _hexadecimal(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:  # Python refuses what is out of range
+        return -math.inf if text[0] == "-" else math.inf
 
 
 STRING_TO_NUMBER = define(

@@ -1,6 +1,7 @@
 """Datasets with random elements, shards of saved datasets, and options."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,3 +82,52 @@ def test_options_are_known_ones_and_merge() -> None:
         options.determinstic = True  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="ThreadingOptions"):
         options.threading = 3
+
+
+def _drawn(_: Any) -> Any:
+    return tf.random.uniform((), maxval=1 << 30, dtype=tf.int32, seed=4)
+
+
+def _pass(dataset: Dataset) -> list[int]:
+    return [int(x) for x in dataset.as_numpy_iterator()]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda source: source.map(_drawn),
+        lambda source: source.map(lambda x: tf.cond(x < 99, lambda: _drawn(x), lambda: 0)),
+        lambda source: source.filter(lambda x: _drawn(x) < (1 << 29)),
+        lambda source: source.scan(0, lambda state, x: (state, _drawn(x))),
+        lambda source: source.flat_map(lambda x: Dataset.from_tensors(_drawn(x))),
+        lambda source: source.flat_map(lambda _: Dataset.range(4).map(_drawn)),
+        lambda source: source.interleave(lambda _: Dataset.range(9).shuffle(9, seed=2)),
+    ],
+    ids=["map", "cond", "filter", "scan", "flat_map", "inner map", "inner shuffle"],
+)
+def test_functions_with_a_seed_draw_the_same_in_each_pass(made: Any) -> None:
+    dataset = made(Dataset.range(20))
+    first = _pass(dataset)
+    assert len(set(first)) > 4
+    assert _pass(dataset) == first
+    iterator = dataset.as_numpy_iterator()
+    assert [int(next(iterator)), *_pass(dataset)] == [first[0], *first]
+
+
+def test_within_a_pass_draws_go_on_and_inner_shuffles_begin_anew() -> None:
+    twice = _pass(Dataset.range(6).map(_drawn).repeat(2))
+    assert twice[:6] != twice[6:]
+    inner = _pass(Dataset.range(2).flat_map(lambda _: Dataset.range(4).map(_drawn)))
+    assert inner[:4] != inner[4:]
+    orders = _pass(Dataset.range(2).flat_map(lambda _: Dataset.range(9).shuffle(9, seed=2)))
+    assert orders[:9] == orders[9:] != list(range(9))
+    outer = Dataset.range(9).shuffle(9, seed=2)  # made outside: another order each time
+    orders = _pass(Dataset.range(2).flat_map(lambda _: outer))
+    assert orders[:9] != orders[9:]
+
+
+@pytest.mark.parametrize("anew", [None, False, True])
+def test_samples_are_drawn_anew_only_if_asked(anew: Any) -> None:
+    sources = [Dataset.range(20), Dataset.range(100, 120)]
+    sampled = Dataset.sample_from_datasets(sources, seed=5, rerandomize_each_iteration=anew)
+    assert (_pass(sampled) != _pass(sampled)) == bool(anew)

@@ -92,3 +92,9 @@ def test_sizes_made_of_sizes_are_found_once_each() -> None:
     f = tf.function(twisted, input_signature=[tf.TensorSpec([None, 3], tf.float32)])
     assert f(np.zeros((1, 3), "f4")).shape == [2]
     assert time.process_time() - start < 30
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int64, tf.string, tf.bool])
+def test_no_values_fill_a_shape_with_zeros(dtype: Any) -> None:
+    array = tf.make_ndarray(tf.make_tensor_proto([], dtype, shape=[2, 1]))
+    assert array.tolist() == ([[b""], [b""]] if dtype is tf.string else [[0], [0]])

@@ -86,3 +86,55 @@ def test_missing_and_unknown_ones_are_named(signature: Any) -> None:
         signature(**given)
     with pytest.raises(TypeError, match="missing pair; unknown pear"):
         signature(**given, pear=tf.constant([1.0, 2.0]))
+
+
+def test_tensors_and_arrays_that_are_defaults_are_saved(tmp_path: Path) -> None:
+    class Scaled(tf.Module):
+        @tf.function
+        def plain(self, x: Any, by: Any = tf.constant(2.0), and_by: Any = 3) -> Any:  # noqa: B008 (is the subject)
+            return x * by * and_by
+
+        @tf.function(input_signature=[tf.TensorSpec([2])])
+        def declared(self, x: Any = np.array([1.0, 5.0])) -> Any:  # noqa: B008 (is the subject)
+            return x + 1.0
+
+    model = Scaled()
+    model.plain(tf.constant(1.0))
+    tf.saved_model.save(model, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert loaded.plain(tf.constant(4.0)).numpy() == 24.0
+    assert loaded.plain(tf.constant(4.0), tf.constant(0.5)).numpy() == 6.0
+    assert loaded.declared().numpy().tolist() == [2.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: (x, (x, x)), lambda x: [x, {"a": x}], lambda _: None, lambda x: {"a": [x]}],
+)
+def test_a_signature_gives_tensors_at_one_level(function: Any, tmp_path: Path) -> None:
+    model = tf.Module()
+    model.f = tf.function(function)
+    concrete = model.f.get_concrete_function(tf.constant(1.0))
+    with pytest.raises(ValueError, match="non-Tensor"):
+        tf.saved_model.save(model, str(tmp_path / "model"), concrete)
+
+
+def test_an_attribute_named_signatures_is_not_overwritten(tmp_path: Path) -> None:
+    model = tf.Module()
+    model.signatures = tf.Variable(1.0)
+    with pytest.raises(ValueError, match=r"del obj\.signatures"):
+        tf.saved_model.save(model, str(tmp_path / "model"))
+
+
+def test_python_values_may_be_passed_again_by_position_or_keyword() -> None:
+    function = tf.function(lambda x, y, z=2: (x["a"] + x["b"], y[0] * y[1] * z))
+    x, y = {"a": 3, "b": 4, "c": 9}, (tf.constant(5.0), 6)
+    for concrete in (
+        function.get_concrete_function(x, y),
+        function.get_concrete_function(x, y=y),
+        function.get_concrete_function(x=x, y=y),
+    ):
+        for found in (concrete(x, y), concrete(x, y=y), concrete(x=x, y=y), concrete(y[0])):
+            assert [float(one) for one in found] == [7.0, 60.0]
+        with pytest.raises(TypeError, match="was traced with 3, got 1"):
+            concrete({**x, "a": 1}, y)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pinnace as tf
+from pinnace.functions.control.mapping import map_rows
 from pinnace.ops.execute import execute
 from pinnace.ops.registry import lookup
 
@@ -99,7 +100,7 @@ def test_all_rows_at_once_are_the_rows_one_by_one(name: str, traced: bool) -> No
     def at_once(rows: Any) -> Any:
         return tf.vectorized_map(function, rows, fallback_to_while_loop=False)
 
-    _compare((tf.function(at_once) if traced else at_once)(elems), tf.map_fn(function, elems))
+    _compare((tf.function(at_once) if traced else at_once)(elems), map_rows(function, elems))
 
 
 @pytest.mark.parametrize("name", ["ranks", "product", "slices", "gather_both", "softmax", "solve"])
@@ -114,7 +115,7 @@ def test_gradients_flow_through(name: str) -> None:
             target = sum((tf.reduce_sum(y**2) for y in results), start=0.0)
         return [tf.convert_to_tensor(g) for g in tape.gradient(target, floats)]
 
-    for a, b in zip(gradients(tf.vectorized_map), gradients(tf.map_fn), strict=True):
+    for a, b in zip(gradients(tf.vectorized_map), gradients(map_rows), strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-10)
 
 

@@ -348,3 +348,55 @@ def test_a_layer_branches_on_its_training_argument(eager: bool) -> None:
     assert model.evaluate(ones, 0 * ones, verbose=0) == 1.0
     np.testing.assert_array_equal(model.predict(ones, verbose=0), ones)
     np.testing.assert_array_equal(model(ones, training=True), ones / 2)
+
+
+@pytest.mark.parametrize(
+    ("index", "numbers", "kind"),
+    [
+        (1, [0, 1], TypeError),
+        (np.int32(1), [0, 1], TypeError),
+        (1.0, [0, 1], TypeError),
+        (tf.constant(1.0), [0, 1], TypeError),
+        (tf.constant(0), [0, 2], ValueError),
+        (tf.constant(0), [1, 2], ValueError),
+        (tf.constant(0), [0, 0], ValueError),
+    ],
+)
+def test_branches_have_numbers_from_zero_and_a_tensor_chooses(
+    index: Any, numbers: list[int], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind, match="switch_case"):
+        switch_case(index, [(number, lambda: tf.constant(1)) for number in numbers])
+
+
+def test_a_loop_gives_the_list_or_tuple_of_its_body_eagerly_and_of_its_variables_traced() -> None:
+    def run(make: Any, start: Any) -> type:
+        return type(while_loop(lambda i: i < 2, lambda i: make([i + 1]), start))
+
+    zero = tf.constant(0)
+    assert [run(tuple, [zero]), run(list, (zero,)), run(list, [zero])] == [tuple, list, list]
+    assert type(while_loop(lambda i: i < 0, lambda i: (i,), [zero])) is list
+    kinds: list[type] = []
+    tf.function(lambda: kinds.append(run(tuple, [tf.constant(0)])))()
+    assert kinds == [list]
+
+
+@pytest.mark.parametrize(
+    ("fn", "signature"),
+    [
+        (lambda x: (x, x), None),
+        (lambda x: tf.cast(x, tf.float32), None),
+        (lambda x: x, tf.float32),
+        (lambda x: (x, x), tf.int32),
+        (lambda x: {"a": x}, {"b": tf.int32}),
+        (lambda _: tf.zeros([2]), tf.TensorSpec([3], tf.float32)),
+        (lambda x: tf.zeros([x]), tf.TensorSpec([1], tf.float32)),
+    ],
+)
+@pytest.mark.parametrize("traced", [False, True])
+def test_rows_must_be_as_the_signature_has_them(fn: Any, signature: Any, traced: bool) -> None:
+    def mapped() -> Any:
+        return map_fn(fn, tf.constant([1, 2]), fn_output_signature=signature)
+
+    with pytest.raises((ValueError, TypeError)):
+        tf.function(mapped)() if traced else mapped()

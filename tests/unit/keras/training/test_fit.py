@@ -336,3 +336,14 @@ def test_a_batch_size_beside_batches_is_told_to_have_no_effect(
     monkeypatch.setattr(no_effect, "_told", set())
     with pytest.warns(UserWarning, match="fit: batch_size has no effect: Dataset gives batches"):
         model().fit(Dataset(), batch_size=3, verbose=0)
+
+
+def test_a_history_is_sorted_by_name() -> None:
+    x = keras.Input([2])
+    model = keras.Model(x, {"z": layers.Dense(1, name="z")(x), "a": layers.Dense(1, name="a")(x)})
+    model.compile("sgd", {"z": "mse", "a": "mse"}, metrics={"z": ["mae"], "a": ["mape"]})
+    data, target = np.ones([4, 2], np.float32), np.ones([4, 1], np.float32)
+    y = {"z": target, "a": target}
+    history = model.fit(data, y, validation_data=(data, y), verbose=0).history
+    assert list(history) == sorted(history)
+    assert "val_z_mae" in history

@@ -270,9 +270,15 @@ def test_one_hot(indices: Any) -> None:
     _same(array.one_hot(indices, 3), expected)
     _same(array.one_hot(indices, 3, axis=0), np.moveaxis(expected, -1, 0))
     _same(array.one_hot(indices, 3, on_value=5, off_value=-1), np.where(expected == 1, 5, -1))
-    assert array.one_hot(indices, 3, dtype=tf.bool).dtype is tf.bool
+    assert array.one_hot(indices, 3, True, False).dtype is tf.bool
     with pytest.raises(TypeError, match="must agree, got float32 and int32"):
         array.one_hot(indices, 3, on_value=tf.constant(1.0), dtype=tf.int32)
+
+
+@pytest.mark.parametrize("given", [{"on_value": True}, {"off_value": False}, {"dtype": tf.bool}])
+def test_one_hot_of_bool_takes_both_values(given: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="bool"):
+        array.one_hot([0, 1], 2, **given)
 
 
 @pytest.mark.parametrize(
@@ -508,3 +514,29 @@ def test_sizes_known_among_unknown_ones_are_in_the_static_shape(made: Any, expec
 def test_masks_may_be_numbers() -> None:
     _same(tf.boolean_mask([[1, 2], [3, 4]], [[0, 1], [2, 0]]), [2, 3])
     _same(tf.boolean_mask([[1, 2], [3, 4]], [0.0, 0.5]), [[3, 4]])
+
+
+QUANTISED = [tf.qint8, tf.quint8, tf.qint16, tf.quint16, tf.qint32]
+
+
+@pytest.mark.parametrize("dtype", QUANTISED, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("traced", [False, True])
+def test_quantised_numbers_are_cast_as_the_integers_that_hold_them(
+    dtype: Any, traced: bool
+) -> None:
+    def both(x: Any) -> Any:
+        made = tf.cast(x, dtype)
+        assert made.dtype is dtype
+        assert tf.cast(made, dtype) is made
+        return tf.cast(made, tf.float32), tf.cast(made, tf.qint32)
+
+    for numbers in ([1, 3], [1.5, 3.5], [True, False], [1 + 2j, 3]):
+        back, other = (tf.function(both) if traced else both)(tf.constant(numbers))
+        assert back.numpy().tolist() == [int(np.real(x)) for x in numbers]
+        assert other.dtype is tf.qint32
+    # The integer that holds it is another dtype.
+    held = tf.cast(tf.constant([1], {1: tf.int8, 2: tf.int16, 4: tf.int32}[dtype.size]), dtype)
+    assert held.dtype is dtype
+    assert tf.constant([1, 2], dtype).dtype is dtype
+    with pytest.raises(TypeError, match="saturate_cast"):
+        tf.saturate_cast(tf.constant([1.0]), dtype)

@@ -136,13 +136,27 @@ def test_many_lines_of_csv() -> None:
         ("3000000000", [0], "must be int32"),
         ("1_0", [0], "must be int32"),
         ("1_0.5", [0.0], "must be float32, got '1_0.5'"),
-        ("", [tf.int32], "is required"),
+        ("", [0], "must have 1 fields, has 0"),
+        (",1", [tf.int32, tf.int32], "is required"),
         ('"a', [""], "is not CSV"),
+        ('a"b', [""], "is not CSV"),
+        ('"a"b', [""], "is not CSV"),
+        ("1\r\n", [0], "line breaks"),
+        ("1,\r", [0, 0], "must have 2 fields, has 1"),
     ],
 )
 def test_lines_that_are_wrong(line: str, defaults: list[Any], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         io.decode_csv(line, defaults)
+
+
+def test_line_breaks_and_quotes_in_csv_are_read_as_tensorflow_does() -> None:
+    first, second = io.decode_csv(['\n7,"a,""b"""', "8,\r\nc", "9,"], [[0], ["-"]])
+    assert first.numpy().tolist() == [7, 8, 9]
+    assert second.numpy().tolist() == [b'a,"b"', b"c", b"-"]
+    # What follows the last selected column is not read.
+    (only,) = io.decode_csv(["x,y,'", 'u,v,"'], [[""]], select_cols=[1])
+    assert only.numpy().tolist() == [b"y", b"v"]
 
 
 def test_names_of_gfile(tmp_path: Path) -> None:

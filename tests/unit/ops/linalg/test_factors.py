@@ -166,3 +166,19 @@ def test_a_determinant_of_zero_times_infinity_is_nan() -> None:
     rows = [[[0, 0], [np.inf, 1]], [[0, 0], [0, np.inf]], [[0, 0], [0, 1]], [[np.inf, 1], [1, 1]]]
     found = pinnace.linalg.det(pinnace.constant(rows, pinnace.float32))
     np.testing.assert_array_equal(found, [np.nan, np.nan, 0, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"),
+    [("float32", "complex128"), ("float64", "complex64"), ("float32", "float32")],
+)
+@pytest.mark.parametrize("traced", [False, True])
+def test_eigenvalues_have_the_complex_type_of_their_matrix(
+    dtype: str, wanted: str, traced: bool
+) -> None:
+    def call() -> Any:
+        matrix = pinnace.eye(2, dtype=dtype)
+        return pinnace.raw_ops.Eig(input=matrix, Tout=pinnace.as_dtype(wanted))[0]
+
+    with pytest.raises(InvalidArgumentError, match="Eig: Tout must be"):
+        pinnace.function(call)() if traced else call()

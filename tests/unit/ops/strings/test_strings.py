@@ -446,3 +446,24 @@ def test_places_that_windows_pages_leave_open_are_as_icu_has_them(
     assert splits.numpy().tolist() == [0, len(one), len(one) + len(other)]
     assert points.numpy().tolist() == [*one, *[0xFFFD] * len(other)]
     assert starts.numpy().tolist() == [*range(len(one)), *range(len(other))]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0x10", 16.0),
+        (" -0X1.8p1 ", -3.0),
+        ("0x.8", 0.5),
+        ("+0x1e3", 483.0),
+        ("0x1p-3", 0.125),
+        ("0x1p2000", np.inf),
+        ("-0x1p2000", -np.inf),
+        ("0x1p-2000", 0.0),
+    ],
+)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_hexadecimal_floats_are_numbers(text: str, value: float, dtype: Any) -> None:
+    found = strings.to_number(["1", text], dtype)
+    assert found.numpy().tolist() == [1.0, value]
+    with pytest.raises(ValueError, match="must be a number of type int32"):
+        strings.to_number(text, tf.int32)
