@@ -136,5 +136,5 @@ def test_python_values_may_be_passed_again_by_position_or_keyword() -> None:
     ):
         for found in (concrete(x, y), concrete(x, y=y), concrete(x=x, y=y), concrete(y[0])):
             assert [float(one) for one in found] == [7.0, 60.0]
-        with pytest.raises(TypeError, match="was traced with 3, got 1"):
+        with pytest.raises(TypeError, match=r"was traced.*, got"):
             concrete({**x, "a": 1}, y)
