@@ -13,7 +13,8 @@ from pinnace.framework import structure
 from pinnace.framework.composite import CompositeTensor, gradient_part
 from pinnace.framework.context import pop_tape, push_tape, state
 from pinnace.framework.convert import convert_to_tensor
-from pinnace.framework.dtypes import COMPLEX, FLOATS, DType, numpy_dtypes
+from pinnace.framework.dtype_sets import numpy_dtypes
+from pinnace.framework.dtypes import COMPLEX, FLOATS, DType
 from pinnace.framework.logger import get_logger
 from pinnace.framework.no_effect import ignored
 from pinnace.framework.tensor import Operands, Tensor, wrap

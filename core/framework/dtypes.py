@@ -18,7 +18,6 @@ from pinnace import late
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from collections.abc import Set as AbstractSet
 
 _NONE, _FLOAT, _INT, _UINT, _COMPLEX, _BOOL, _QINT, _QUINT, _OBJECT = range(9)
 
@@ -235,20 +234,8 @@ def _load_ml_dtypes() -> None:
         dtype._carry(np.dtype(getattr(ml_dtypes, dtype.name)))
     for dtype in _ML_DTYPES:
         object.__setattr__(dtype, "__class__", DType)
-    for kinds, known in list(_SETS.items()):
+    for kinds, known in list(NUMPY_SETS.items()):
         known.update(dtype.numpy for dtype in kinds)
-
-
-def numpy_dtypes(kinds: Iterable[DType]) -> AbstractSet[np.dtype[Any]]:
-    """The NumPy dtypes of `kinds`, for tests of whether an array has one of these types.
-
-    Those of ml_dtypes join the set when that package is imported: no tensor has one before.
-    """
-    key = frozenset(kinds)
-    known = _SETS.get(key)
-    if known is None:
-        known = _SETS[key] = {kind.numpy for kind in key if type(kind) is DType}
-    return known
 
 
 def _extreme(dtype: DType, end: str) -> builtins.float | int:
@@ -264,8 +251,8 @@ DTypeLike: TypeAlias = "DType | str | int | np.dtype[Any] | type[Any]"
 _BY_ENUM: dict[int, DType] = {}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {}
 _BY_KEY: dict[object, DType] = {}
-# What `numpy_dtypes` returned, by its argument.
-_SETS: dict[frozenset[DType], set[np.dtype[Any]]] = {}
+# Sets of types -> NumPy's dtypes, to which those of ml_dtypes are added (`dtype_sets`).
+NUMPY_SETS: dict[frozenset[DType], set[np.dtype[Any]]] = {}
 
 float32 = DType("float32", 1, _FLOAT, np.dtype(np.float32), 1)
 float64 = DType("float64", 2, _FLOAT, np.dtype(np.float64), 11)

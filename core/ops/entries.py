@@ -14,6 +14,7 @@ import numpy as np
 
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
+from pinnace.framework.dtype_sets import numpy_dtypes
 from pinnace.framework.tensor import Tensor, wrap
 from pinnace.framework.variable import Variable
 from pinnace.ops.execute import execute
@@ -105,7 +106,7 @@ def _bound_kernel(op: OpDef, attrs: dict[str, Any]) -> Callable[..., Any]:
 def _unary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
-    allowed = dtypes.numpy_dtypes(_plain(op))
+    allowed = numpy_dtypes(_plain(op))
     # Shapes that passed inference; elementwise ops need none.
     passed: set[object] | None = None if op.elementwise else set()
 
@@ -137,7 +138,7 @@ def _unary_entry(
 def _binary_entry(
     op: OpDef, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> Callable[..., Any]:
-    allowed = dtypes.numpy_dtypes(_plain(op))
+    allowed = numpy_dtypes(_plain(op))
     passed: set[object] | None = None if op.elementwise else set()
 
     def entry(x: Any, y: Any, name: str | None = None) -> Any:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import orjson
 
 from pinnace.framework import dtypes
+from pinnace.framework.dtype_sets import numpy_dtypes
 from pinnace.framework.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -58,7 +59,7 @@ _INTEGERS = frozenset(
         dtypes.uint64,
     }
 )
-_WRITABLE = dtypes.numpy_dtypes(_FLOATS | _INTEGERS | {dtypes.bool})
+_WRITABLE = numpy_dtypes(_FLOATS | _INTEGERS | {dtypes.bool})
 _NONFINITE = {True: b"Infinity", False: b"-Infinity"}
 
 

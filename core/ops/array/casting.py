@@ -7,6 +7,7 @@ import numpy as np
 from pinnace.framework import dtypes
 from pinnace.framework.context import state
 from pinnace.framework.convert import convert_to_tensor
+from pinnace.framework.dtype_sets import numpy_dtypes
 from pinnace.framework.dtypes import ANY_VALUE, COMPLEX, FLOATS, NUMBERS, DType
 from pinnace.framework.shapes import Shape
 from pinnace.framework.tensor import Array, Tensor, TensorLike
@@ -75,7 +76,7 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
 
 _CASTABLE = ANY_VALUE - {dtypes.string}
 _PLAIN_KINDS = NUMBERS - COMPLEX | {dtypes.bool}
-_PLAIN = dtypes.numpy_dtypes(_PLAIN_KINDS)
+_PLAIN = numpy_dtypes(_PLAIN_KINDS)
 # NumPy's dtype does not tell these: a quantised number is cast like the integer that holds it.
 _OPAQUE = frozenset({dtypes.resource, dtypes.variant, dtypes.string}) | dtypes.QUANTIZED
 # TensorFlow passes gradients through casts among these only.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pinnace.framework.errors import InvalidArgumentError
-from pinnace.ops.kernels import convolution, tiles
+from pinnace.ops.kernels import tiles
 from pinnace.ops.kernels.patches import Geometry, PaddedImages, Pads, geometry
 from pinnace.ops.kernels.precision import Array, computed_in
 
@@ -43,8 +43,6 @@ def depthwise_conv(
         TensorFlow op `DepthwiseConv2dNative`.
     """
     _check_channels(x.shape[-1], filter.shape)
-    if filter.shape[-2] == 1:  # filters of a single channel
-        return convolution.conv(x, filter, strides, pads, dilations)
     g = geometry(x.shape[1:-1], filter.shape[:-2], strides, pads, dilations)
     x, filter = _repeated(x, filter.shape[-1]), _one_each(filter)
     compute = computed_in(x.dtype)

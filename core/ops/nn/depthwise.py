@@ -9,6 +9,7 @@ from pinnace.framework.tensor import Array, Tensor, TensorLike
 from pinnace.ops import flops
 from pinnace.ops.execute import execute, execute_one
 from pinnace.ops.kernels import depthwise as kernels
+from pinnace.ops.kernels.convolution import conv
 from pinnace.ops.nn import convolutions, image_rows, layouts
 from pinnace.ops.opdef import InferCall, OpCall, OpDef
 from pinnace.ops.registry import define
@@ -87,7 +88,9 @@ def _kernel(
     x = layouts.channels_last(input, data_format)
     rule = (strides, padding, explicit_paddings, data_format, dilations)
     steps, rates, pads, _ = layouts.placement(x.shape[1:-1], filter.shape[:-2], *rule)
-    return layouts.as_format(kernels.depthwise_conv(x, filter, steps, pads, rates), data_format)
+    is_single = x.shape[-1] == filter.shape[-2] == 1  # one channel: all filters are of it
+    convolved = conv if is_single else kernels.depthwise_conv
+    return layouts.as_format(convolved(x, filter, steps, pads, rates), data_format)
 
 
 def _infer(call: InferCall) -> Shape:
