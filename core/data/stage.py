@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Row indices: a range if they are consecutive, so that a block is a view.
 Indices: TypeAlias = "range | Array"
-# What has `begun`.
+# A function of a dataset; it has a method `begun`.
 F = TypeVar("F")
 _BLOCK = 256
 _BLOCK_BYTES = 1 << 20
