@@ -106,6 +106,15 @@ def convolutions() -> Iterator[Any]:
     yield y, *tape.gradient(loss, [x, filters])
 
 
+def pictures() -> Iterator[Any]:
+    """Pictures made smaller and larger, by each method, of few and many channels."""
+    for channels in (1, 3, 19):
+        x = tf.constant(normal(11, 2, 23, 17, channels))
+        for method in ("bilinear", "bicubic", "lanczos3", "gaussian", "mitchellcubic"):
+            for size, antialias in (([9, 31], True), ([40, 12], False)):
+                yield tf.image.resize(x, size, method, antialias=antialias)
+
+
 def forests(sizes: list[int]) -> Iterator[Any]:
     for rows in (1, 9, 64, 65):
         forest = trees.forest_of(sizes, of_categories=0.3)
@@ -133,6 +142,7 @@ OPS: dict[str, Callable[[], Iterator[Any]]] = {
     "statements": statements,
     **dict.fromkeys(["maxima", "stepped_maxima", "volume_peaks", "volume_maxima"], pools),
     "winograd_filter": convolutions,
+    **dict.fromkeys(["resized_linearly", "resampled"], pictures),
 }
 
 
