@@ -180,7 +180,9 @@ def rad2deg(x: TensorLike) -> Any:
     """Radians converted to degrees; a Python number stays one."""
     if isinstance(x, (int, float, complex)):
         return x * (180 / math.pi)
-    return _scaled(floating(x), 180 / math.pi)
+    y = made_array(x)
+    # TensorFlow: a product with a Python number, which promotes bfloat16 to nothing wider.
+    return _scaled(y if y.dtype is dtypes.bfloat16 else floating(y), 180 / math.pi)
 
 
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
