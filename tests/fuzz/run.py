@@ -117,6 +117,8 @@ def forget_peak() -> None:
 
 
 def targets(scratch: Path) -> list[Any]:
+    import ml_dtypes  # noqa: F401 (else the first input with such a value is charged for it)
+
     from fuzz.targets import TARGETS
 
     made = []
